@@ -449,5 +449,5 @@ fn what_means_nothing_is_refused() {
     );
     assert!(text.contains("no/such/file.npy"), "{text}");
     assert!(matches!("dot".parse::<&Experiment>(), Err(Error::NoSuchExperiment { .. })));
-    assert!(EXPERIMENTS.len() == 18 && "binary8p4se".parse::<Format>().is_ok());
+    assert!(EXPERIMENTS.len() == 19 && "binary8p4se".parse::<Format>().is_ok());
 }

@@ -159,3 +159,38 @@ fn threads_change_nothing() {
     assert_eq!(format!("{one:?}"), format!("{three:?}"));
     assert!(matches!(one.tables[1].rows[1][2], Cell::Measured(_)));
 }
+
+/// The paper's order of formats: fewer bits, less precision. MXINT8 on normal numbers against sums
+/// of the test's own, and casts to more bits that cost nothing.
+#[test]
+fn direct_casts_lose_what_their_bits_do_not_hold() {
+    let findings =
+        run("direct-cast", &ExperimentOptions { length: Some(60), ..ExperimentOptions::default() });
+    let [ratios, models] = &findings.tables[..] else { panic!("two tables") };
+    let normal = |format: &str| number(ratios, &[format], "normal numbers");
+    let order = ["mxint8", "mxfp6-e2m3", "mxfp6-e3m2", "mxfp4"].map(normal);
+    assert!(order.is_sorted_by(|a, b| a > b), "{ratios:?}");
+    assert!(normal("mxfp8-e4m3") > normal("mxfp8-e5m2") && normal("nvfp4") > normal("mxfp4"), "{ratios:?}");
+    // 256 rows of 256 numbers in blocks of 32: a scale 2^⌊log2 amax⌋, integers of 1/64 of it up to
+    // 127.
+    let random = smallfloat_lab::experiments::Random::new(0, 0);
+    #[expect(clippy::cast_possible_truncation, reason = "rounded to binary32")]
+    let values: Vec<f64> = (0..65_536).map(|i| f64::from(random.normal(i) as f32)).collect();
+    let (mut signal, mut error) = (0.0, 0.0);
+    for block in values.chunks(32) {
+        let largest = block.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        let step = largest.log2().floor().exp2() / 64.0;
+        for x in block {
+            let q = (x / step).round_ties_even().clamp(-127.0, 127.0) * step;
+            signal += x * x;
+            error += (x - q) * (x - q);
+        }
+    }
+    let expected = 10.0 * (signal / error).log10();
+    assert!((normal("mxint8") - expected).abs() < 0.02, "{} {expected}", normal("mxint8"));
+    for model in ["convolutional net", "transformer"] {
+        let above = |format: &str| number(models, &[model, format], "above f32");
+        assert!(above("mxint8").abs() < 0.01 && above("mxfp8-e4m3").abs() < 0.02, "{models:?}");
+        assert!(above("mxfp4").abs() > above("mxint8").abs(), "{models:?}");
+    }
+}

@@ -423,3 +423,23 @@ fn digits_are_a_text_too() {
     };
     assert!(error.contains("uhp has no negative values, which gradients have"), "{error}");
 }
+
+/// Weights that are put back give the same losses, and others do not.
+#[test]
+fn weights_are_replaced() {
+    let options =
+        RunOptions { steps: 4, ..RunOptions::new(Architecture::Mlp { inputs: 64 }, preset("f32").unwrap()) };
+    let mut trainer = Trainer::new(options, Box::new(digits().unwrap())).unwrap();
+    while trainer.step().unwrap().is_some() {}
+    let before = trainer.validate().unwrap();
+    let weights = trainer.parameters().list[0].weights.values();
+    trainer.store_weights("linear0.weight", vec![0.0; weights.len()]).unwrap();
+    assert!(trainer.parameters().list[0].weights.values().iter().all(|x| *x == 0.0));
+    assert!(trainer.validate().unwrap() != before);
+    trainer.store_weights("linear0.weight", weights).unwrap();
+    assert_eq!(trainer.validate().unwrap(), before);
+    let mut error =
+        |name: &str, count| trainer.store_weights(name, vec![0.0; count]).unwrap_err().to_string();
+    assert!(error("linear9.weight", 4).contains("no parameter `linear9.weight`: there are linear0.weight"));
+    assert!(error("linear0.weight", 4).contains("4 values for linear0.weight, which has 16384"));
+}

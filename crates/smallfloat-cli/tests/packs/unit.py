@@ -1,5 +1,5 @@
-"""OFP8's conversions and Binary8p3se's and Binary8p4se's arithmetic from their definitions, in exact
-fractions and floats that are wide enough. MUTATION=truncate drops the rounding.
+"""OFP8's conversions and Binary8p3se's and Binary8p4se's arithmetic from their definitions, in
+exact fractions and floats that are wide enough. MUTATION=truncate drops the rounding.
 """
 import math
 import os

@@ -351,6 +351,10 @@ experiments! {
     "biases-in-use" training::biases_in_use
         "how many biases a training run uses at a time, and how often they change"
         [Length Seed];
+    #[cfg(feature = "training")]
+    "direct-cast" training::direct_cast
+        "Microscaling: MX formats on recorded tensors, and trained weights cast to them"
+        [Length Seed];
     "decisions" decisions
         "the talk's comparison of 8-bit formats, computed from the catalogue"
         [Format];

@@ -168,6 +168,25 @@ impl Trainer {
         &self.parameters
     }
 
+    /// Replaces a parameter's values, rounded into its store as after a step.
+    ///
+    /// # Errors
+    /// A name that no parameter has, another number of values than it has, and what encoding
+    /// refuses.
+    pub fn store_weights(&mut self, name: &str, values: Vec<f32>) -> Result<()> {
+        let (done, seed) = (self.done, self.options.seed);
+        let (list, coders) = self.parameters.with_coders();
+        let Some(parameter) = list.iter_mut().find(|parameter| parameter.name == name) else {
+            let names: Vec<&str> = list.iter().map(|parameter| parameter.name.as_str()).collect();
+            return Err(Error::config(format!("no parameter `{name}`: there are {}", names.join(", "))));
+        };
+        let count = parameter.gradient.len();
+        if values.len() != count {
+            return Err(Error::config(format!("{} values for {name}, which has {count}", values.len())));
+        }
+        parameter.weights.store(values, done, seed, coders)
+    }
+
     /// Returns the steps done.
     pub fn done(&self) -> u64 {
         self.done

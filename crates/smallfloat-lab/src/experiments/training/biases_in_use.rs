@@ -18,6 +18,9 @@ const POLICIES: [(&str, &str); 4] = [
     ("cfloat8", "least error at every step"),
 ];
 
+/// Steps of a run that are drawn at most.
+const DRAWN: usize = 50;
+
 pub(in crate::experiments) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let steps = options.length.unwrap_or(STEPS);
     let mut findings = Findings::new("biases-in-use")
@@ -49,6 +52,7 @@ pub(in crate::experiments) fn run(options: &ExperimentOptions) -> Result<Finding
             table.rows.push(course.row(net, name));
             #[expect(clippy::cast_precision_loss, reason = "at most 2^20")]
             let points = course.distinct.iter().enumerate().map(|(i, n)| [(i + 1) as f64, *n as f64]);
+            let points = points.step_by(steps.div_ceil(DRAWN));
             series.push(Series::new(name, Mark::Line, points));
         }
         findings.plots.push(Plot {

@@ -6,6 +6,7 @@
 //! | transformer | each pixel of such an image from those before it | the same, as a text |
 
 pub(super) mod biases_in_use;
+pub(super) mod direct_cast;
 pub(super) mod gradient_formats;
 pub(super) mod tensor_biases;
 
@@ -69,7 +70,28 @@ fn preset_of(name: &str) -> Result<Config, Error> {
 /// A tensor of a training step, as it was before any rounding.
 struct Recorded {
     role: Role,
+    /// How many elements follow each other in a row.
+    row: usize,
     values: Vec<f32>,
+}
+
+/// The weights that products multiply by: name, shape (outputs, inputs) and values. Vectors and
+/// embeddings are no operands.
+fn weights(trainer: &mut Trainer) -> Vec<(String, [usize; 2], Vec<f32>)> {
+    let layers: Vec<String> = trainer
+        .quantizers()
+        .iter()
+        .filter_map(|quantizer| {
+            quantizer.name.strip_suffix(".weights").map(|layer| format!("{layer}.weight"))
+        })
+        .collect();
+    let operands = trainer.parameters().list.iter().filter(|parameter| layers.contains(&parameter.name));
+    operands
+        .map(|parameter| {
+            let shape = parameter.shape[..].try_into().expect("an operand is a matrix");
+            (parameter.name.clone(), shape, parameter.weights.values())
+        })
+        .collect()
 }
 
 /// The tensors of all products of some steps of a run in binary32: `at` counts from 1 and ascends.
@@ -79,28 +101,32 @@ fn record(net: Net, at: &[usize], steps: usize, seed: u64) -> Result<Vec<Recorde
     for number in 1..=at.last().copied().unwrap_or(0) {
         let wanted = at.contains(&number);
         if wanted {
-            // The weights that this step multiplies by; vectors are no operands.
-            let matrices =
-                trainer.parameters().list.iter().filter(|parameter| {
-                    parameter.shape.len() > 1 && !parameter.name.starts_with("embedding")
-                });
-            tensors.extend(
-                matrices.map(|matrix| Recorded { role: Role::Weights, values: matrix.weights.values() }),
-            );
+            // Those that this step multiplies by.
+            let matrices = weights(&mut trainer);
+            tensors.extend(matrices.into_iter().map(|(_, [_, row], values)| Recorded {
+                role: Role::Weights,
+                row,
+                values,
+            }));
         }
         trainer.quantizers().into_iter().for_each(|quantizer| quantizer.record(wanted));
         trainer.step().map_err(failed)?;
-        if wanted {
-            for quantizer in trainer.quantizers() {
-                let role = match quantizer.name.rsplit('.').next() {
-                    Some("activations") => Role::Activations,
-                    Some("gradients") => Role::Gradients,
-                    // Plain weights pass no quantizer.
-                    _ => continue,
-                };
-                let values = quantizer.recorded().expect("it records").to_vec();
-                tensors.push(Recorded { role, values });
-            }
+        if !wanted {
+            continue;
+        }
+        let shapes = weights(&mut trainer);
+        for quantizer in trainer.quantizers() {
+            let (layer, class) = quantizer.name.rsplit_once('.').expect("a layer and a class");
+            let named = |(name, ..): &&(String, [usize; 2], _)| name.strip_suffix(".weight") == Some(layer);
+            let [outputs, inputs] = shapes.iter().find(named).expect("a layer has weights").1;
+            let (role, row) = match class {
+                "activations" => (Role::Activations, inputs),
+                "gradients" => (Role::Gradients, outputs),
+                // Plain weights pass no quantizer.
+                _ => continue,
+            };
+            let values = quantizer.recorded().expect("it records").to_vec();
+            tensors.push(Recorded { role, row, values });
         }
     }
     Ok(tensors)

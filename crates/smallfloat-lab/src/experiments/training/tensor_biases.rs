@@ -37,6 +37,7 @@ pub(in crate::experiments) fn run(options: &ExperimentOptions) -> Result<Finding
         #[expect(clippy::cast_possible_truncation, reason = "elements are those of small floats or binary32")]
         let narrow = |tensor: crate::instruments::data::Tensor| Recorded {
             role: tensor.role,
+            row: tensor.row,
             values: tensor.values.iter().map(|x| *x as f32).collect(),
         };
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
