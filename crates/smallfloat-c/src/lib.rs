@@ -10,6 +10,7 @@
 //! | [`format`](mod@format) | handles of formats and projections |
 //! | [`operation`] | handles of operations, and calls one by one |
 //! | [`batch`] | operations on arrays, by the kernels |
+//! | [`dot`] | sums of products and matrix products with any accumulator |
 //! | [`explain`] | what is wrong with a result, in words |
 //! | [`fixed`] | functions with the format in their name |
 #![expect(non_camel_case_types, reason = "the names of C")]
@@ -17,6 +18,7 @@
 #![expect(clippy::missing_panics_doc, reason = "no panic leaves a function of this crate")]
 
 pub mod batch;
+pub mod dot;
 pub mod explain;
 pub mod fixed;
 pub mod format;

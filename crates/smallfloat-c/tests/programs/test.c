@@ -461,6 +461,86 @@ static void threads(void) {
     sf_op_free(op);
 }
 
+/* --- Sums of products -------------------------------------------------------------------------------- */
+
+/* Hopper's FP8 unit from its description: groups of 32 products and the accumulator are aligned to the largest
+ * exponent, cut to 13 fraction bits, added as integers, and cut to 14 significant bits. Finite operands. */
+static double hopper(const uint8_t *x, const uint8_t *y, size_t length) {
+    double sum = 0;
+    for (size_t start = 0; start < length; start += 32) {
+        double products[33];
+        size_t count = 0;
+        int largest = -10000, exponent;
+        for (size_t i = start; i < length && i < start + 32; i++) products[count++] = e4m3fn_value(x[i]) * e4m3fn_value(y[i]);
+        /* The exponent of a product is the sum of its operands' own, which a subnormal one has at 2^-6. */
+        for (size_t i = 0; i < count; i++) {
+            if (products[i] == 0) continue;
+            double a = fabs(e4m3fn_value(x[start + i])), b = fabs(e4m3fn_value(y[start + i]));
+            int e = (a < 0.015625 ? -6 : ilogb(a)) + (b < 0.015625 ? -6 : ilogb(b));
+            if (e > largest) largest = e;
+        }
+        if (sum != 0 && ilogb(sum) > largest) largest = ilogb(sum);
+        products[count++] = sum;
+        sum = 0;
+        for (size_t i = 0; i < count; i++) sum += ldexp(trunc(ldexp(products[i], 13 - largest)), largest - 13);
+        if (sum != 0) {
+            frexp(sum, &exponent);
+            sum = ldexp(trunc(ldexp(sum, 14 - exponent)), exponent - 14);
+        }
+    }
+    return sum;
+}
+
+static void sums_of_products(size_t count) {
+    enum { ROWS = 5, COLUMNS = 7, DEPTH = 96 };
+    static uint8_t a[ROWS * DEPTH], b[COLUMNS * DEPTH];
+    static float results[ROWS * COLUMNS];
+    uint64_t state = 30;
+    sf_error error;
+    sf_format *format = sf_format_new("e4m3fn", NULL), *wide = sf_format_new("bfloat16", NULL);
+    sf_dot *dot = sf_dot_new(format, format, "hopper", &error), *exact = sf_dot_new(format, format, "exact", NULL);
+    CHECK(dot != NULL && exact != NULL, "%s", error.text);
+    for (size_t done = 0; done < count; done += ROWS * COLUMNS * DEPTH) {
+        for (size_t i = 0; i < sizeof a; i++) do a[i] = (uint8_t)(next(&state) >> 56); while ((a[i] & 0x7f) == 0x7f);
+        for (size_t i = 0; i < sizeof b; i++) do b[i] = (uint8_t)(next(&state) >> 56); while ((b[i] & 0x7f) == 0x7f);
+        CHECK(sf_dot_matmul(dot, ROWS, COLUMNS, DEPTH, a, b, results) == SF_STATUS_OK, "hopper");
+        for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+            double right = hopper(a + i / COLUMNS * DEPTH, b + i % COLUMNS * DEPTH, DEPTH);
+            CHECK((double)results[i] == right, "%zu: %a, not %a", i, (double)results[i], right);
+        }
+        CHECK(sf_dot_matmul(exact, ROWS, COLUMNS, DEPTH, a, b, results) == SF_STATUS_OK, "exact");
+        for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+            /* Multiples of 2^-18 below 2^25: binary64 has them all. */
+            double right = 0;
+            for (size_t k = 0; k < DEPTH; k++)
+                right += e4m3fn_value(a[i / COLUMNS * DEPTH + k]) * e4m3fn_value(b[i % COLUMNS * DEPTH + k]);
+            CHECK(results[i] == (float)right, "%zu: %a, not %a", i, (double)results[i], right);
+        }
+    }
+    /* A sum of ones stands still at 2^14 with 13 fraction bits. */
+    static uint8_t ones[1 << 15];
+    memset(ones, 0x38, sizeof ones);
+    CHECK(sf_dot_matmul(dot, 1, 1, sizeof ones, ones, ones, results) == SF_STATUS_OK && results[0] == 16384, "%a",
+          (double)results[0]);
+    CHECK(sf_dot_matmul(dot, 1, 1, 0, a, b, results) == SF_STATUS_COUNT, "no products");
+    CHECK(sf_dot_matmul(dot, SIZE_MAX, 2, 3, a, b, results) == SF_STATUS_COUNT, "too many");
+    CHECK(sf_dot_matmul(dot, 1, 1, 4, a, NULL, results) == SF_STATUS_NULL, "NULL");
+    CHECK(sf_dot_matmul(dot, 1, 1, sizeof results, a, results, results) == SF_STATUS_ARRAY, "overlap");
+    CHECK(sf_dot_matmul(NULL, 1, 1, 4, a, b, results) == SF_STATUS_NULL, "NULL");
+    CHECK(sf_dot_new(format, wide, "hopper", &error) == NULL && error.status == SF_STATUS_UNSUPPORTED, "%s", error.text);
+    CHECK(sf_dot_new(format, format, "hoper", &error) == NULL && error.status == SF_STATUS_NAME, "%s", error.text);
+    sf_dot *halves = sf_dot_new(wide, wide, "hopper", &error);
+    CHECK(halves != NULL, "%s", error.text);
+    uint16_t two[4] = {0x4000, 0x4000, 0xc000, 0x3f80};
+    CHECK(sf_dot_matmul(halves, 1, 1, 4, two, two, results) == SF_STATUS_OK && results[0] == 13, "%a", (double)results[0]);
+    sf_dot_free(halves);
+    sf_dot_free(exact);
+    sf_dot_free(dot);
+    sf_dot_free(NULL);
+    sf_format_free(wide);
+    sf_format_free(format);
+}
+
 int main(int argc, char **argv) {
     size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 200000;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) CHECK(functions[i] != NULL, "%zu", i);
@@ -474,6 +554,7 @@ int main(int argc, char **argv) {
     descriptions();
     refusals();
     threads();
+    sums_of_products(count);
     printf("C: %zu functions of formats, all pairs of e4m3fn, %zu of binary32: all right\n",
            sizeof functions / sizeof *functions, count);
     return 0;
