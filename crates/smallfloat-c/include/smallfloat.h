@@ -174,12 +174,12 @@ sf_status sf_batch(const struct sf_operation *op,
                    const struct sf_random *random);
 
 // Returns products of codes of two formats, to be freed with sf_dot_free, whose sums accumulate as
-// `f32`, `exact`, a GPU's matrix unit (`hopper`, `hopper:promote=128`, `blackwell`, `cdna3`, …), its
-// parameters (`fused:k=32,fraction=13,output=e8m13`), or in a format by its name. Returns NULL on
-// failure, for which `error` (or NULL) has the reason: SF_STATUS_NAME for an accumulator that is not
-// understood; SF_STATUS_UNSUPPORTED for formats of more than 8 bits, with matrix units 16, for which
-// the unit has no instruction, or whose codes have different numbers of bytes; SF_STATUS_TEXT;
-// SF_STATUS_NULL.
+// `f32`, `exact`, a GPU's matrix unit (`hopper`, `hopper:promote=128`, `blackwell`, `cdna3`, …),
+// its parameters (`fused:k=32,fraction=13,output=e8m13`), or in a format by its name. Returns NULL
+// on failure, for which `error` (or NULL) has the reason: SF_STATUS_NAME for an accumulator that
+// is not understood; SF_STATUS_UNSUPPORTED for formats of more than 8 bits, with matrix units 16,
+// for which the unit has no instruction, or whose codes have different numbers of bytes;
+// SF_STATUS_TEXT; SF_STATUS_NULL.
 struct sf_dot *sf_dot_new(const struct sf_format *x,
                           const struct sf_format *y,
                           const char *accumulate,
@@ -189,11 +189,12 @@ struct sf_dot *sf_dot_new(const struct sf_format *x,
 void sf_dot_free(struct sf_dot *dot);
 
 // Writes the products of `rows` rows of A with `columns` rows of B, each of `depth` codes: result
-// r · `columns` + c is the sum over row r of A and row c of B, in binary32, to which an accumulator
-// of more bits is rounded to nearest even. A single sum has one row and one column. Codes are
-// `uint8_t`, or `uint16_t` of formats of more than 8 bits; bits above a format's width are ignored.
-// Returns SF_STATUS_OK; SF_STATUS_COUNT for a `depth` of 0, or more elements than memory has;
-// SF_STATUS_ARRAY where the results overlap A or B, or a matrix is not aligned; SF_STATUS_NULL.
+// r · `columns` + c is the sum over row r of A and row c of B, in binary32, to which an
+// accumulator of more bits is rounded to nearest even. A single sum has one row and one column.
+// Codes are `uint8_t`, or `uint16_t` of formats of more than 8 bits; bits above a format's width
+// are ignored. Returns SF_STATUS_OK; SF_STATUS_COUNT for a `depth` of 0, or more elements than
+// memory has; SF_STATUS_ARRAY where the results overlap A or B, or a matrix is not aligned;
+// SF_STATUS_NULL.
 //
 // Large products are shared between threads; the results do not depend on how many.
 sf_status sf_dot_matmul(const struct sf_dot *dot,

@@ -17,12 +17,12 @@ pub struct sf_dot {
 }
 
 /// Returns products of codes of two formats, to be freed with sf_dot_free, whose sums accumulate as
-/// `f32`, `exact`, a GPU's matrix unit (`hopper`, `hopper:promote=128`, `blackwell`, `cdna3`, …), its
-/// parameters (`fused:k=32,fraction=13,output=e8m13`), or in a format by its name. Returns NULL on
-/// failure, for which `error` (or NULL) has the reason: SF_STATUS_NAME for an accumulator that is not
-/// understood; SF_STATUS_UNSUPPORTED for formats of more than 8 bits, with matrix units 16, for which
-/// the unit has no instruction, or whose codes have different numbers of bytes; SF_STATUS_TEXT;
-/// SF_STATUS_NULL.
+/// `f32`, `exact`, a GPU's matrix unit (`hopper`, `hopper:promote=128`, `blackwell`, `cdna3`, …),
+/// its parameters (`fused:k=32,fraction=13,output=e8m13`), or in a format by its name. Returns NULL
+/// on failure, for which `error` (or NULL) has the reason: SF_STATUS_NAME for an accumulator that
+/// is not understood; SF_STATUS_UNSUPPORTED for formats of more than 8 bits, with matrix units 16,
+/// for which the unit has no instruction, or whose codes have different numbers of bytes;
+/// SF_STATUS_TEXT; SF_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_dot_new(
     x: Option<&sf_format>,
@@ -53,11 +53,12 @@ pub extern "C" fn sf_dot_free(dot: Option<Box<sf_dot>>) {
 }
 
 /// Writes the products of `rows` rows of A with `columns` rows of B, each of `depth` codes: result
-/// r · `columns` + c is the sum over row r of A and row c of B, in binary32, to which an accumulator
-/// of more bits is rounded to nearest even. A single sum has one row and one column. Codes are
-/// `uint8_t`, or `uint16_t` of formats of more than 8 bits; bits above a format's width are ignored.
-/// Returns SF_STATUS_OK; SF_STATUS_COUNT for a `depth` of 0, or more elements than memory has;
-/// SF_STATUS_ARRAY where the results overlap A or B, or a matrix is not aligned; SF_STATUS_NULL.
+/// r · `columns` + c is the sum over row r of A and row c of B, in binary32, to which an
+/// accumulator of more bits is rounded to nearest even. A single sum has one row and one column.
+/// Codes are `uint8_t`, or `uint16_t` of formats of more than 8 bits; bits above a format's width
+/// are ignored. Returns SF_STATUS_OK; SF_STATUS_COUNT for a `depth` of 0, or more elements than
+/// memory has; SF_STATUS_ARRAY where the results overlap A or B, or a matrix is not aligned;
+/// SF_STATUS_NULL.
 ///
 /// Large products are shared between threads; the results do not depend on how many.
 #[unsafe(no_mangle)]
@@ -99,8 +100,8 @@ pub unsafe extern "C" fn sf_dot_matmul(
         if lengths[2] == 0 {
             return Ok(());
         }
-        // SAFETY: the header asks for matrices of these sizes; they are aligned, and the one that is
-        // written overlaps no other. Its elements are given a value before they are read.
+        // SAFETY: the header asks for matrices of these sizes; they are aligned, and the one that
+        // is written overlaps no other. Its elements are given a value before they are read.
         unsafe {
             results.write_bytes(0, lengths[2]);
             let results = slice::from_raw_parts_mut(results, lengths[2]);

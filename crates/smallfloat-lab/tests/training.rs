@@ -147,7 +147,7 @@ fn what_does_not_fit_is_refused() {
     assert!(fixed.contains("whose bias is not given"), "{fixed}");
 }
 
-/// The same findings on any number of threads.
+/// Findings do not depend on the number of threads.
 #[test]
 fn threads_change_nothing() {
     let with = |threads: usize| {
