@@ -1,11 +1,8 @@
 //! [`ModelParameters`]: weights and optimizer state as codes, with no other copy of them.
 
-use smallfloat_kernels::RandomWords;
-use smallfloat_tensor::stream_of_name;
-
 use crate::codes::coder::{Coders, Elements, EncodedTensor};
 use crate::codes::quantizer::{Moment, QuantizerState, TensorQuantizer};
-use crate::config::{ClassConfig, Config, OnNonfinite, Round};
+use crate::config::{ClassConfig, Config, OnNonfinite};
 use crate::error::{Error, Result};
 use crate::random::RandomSequence;
 
@@ -13,8 +10,6 @@ use crate::random::RandomSequence;
 #[derive(Clone, Debug)]
 pub struct Kept {
     quantizer: TensorQuantizer,
-    round: Round,
-    stream: u64,
     codes: EncodedTensor,
     root: bool,
 }
@@ -28,9 +23,7 @@ impl Kept {
         coders: &mut Coders,
     ) -> Result<Self> {
         let mut kept = Self {
-            stream: stream_of_name(&name),
             quantizer: TensorQuantizer::new(name, class)?.with_nonfinite(nonfinite),
-            round: class.rounding,
             codes: EncodedTensor::plain(Vec::new()),
             root: class.root,
         };
@@ -59,8 +52,7 @@ impl Kept {
         &self.quantizer
     }
 
-    /// Rounds values into the store. The random word of element i in step t is that of element
-    /// t·n + i of the tensor's sequence, for a tensor of n elements.
+    /// Rounds values into the store, with [`TensorQuantizer::random_words`].
     ///
     /// # Errors
     /// As [`TensorQuantizer::encode`].
@@ -70,10 +62,7 @@ impl Kept {
                 *value = value.sqrt();
             }
         }
-        let words = (self.round == Round::StochasticA).then(|| RandomWords {
-            generator: smallfloat::random::Philox { seed, stream: self.stream }.into(),
-            first_element: step.wrapping_mul(values.len() as u64),
-        });
+        let words = self.quantizer.random_words(seed, step, values.len());
         let moment = Moment { step, learning: true, counting: false };
         self.codes = self.quantizer.encode(coders, values, moment, words)?;
         Ok(())

@@ -1,13 +1,14 @@
 //! Whole runs: the same bits on any number of threads and after a stop, what is refused, and the
 //! order of the presets.
 
-use smallfloat::formats::E4M3FN;
-use smallfloat::{Preset, Saturation};
-use smallfloat_tensor::BiasPolicy;
+use smallfloat::formats::{BINARY32, E4M3FN};
+use smallfloat::random::Philox;
+use smallfloat::{Format, Preset, RandomBits, Saturation, convert};
+use smallfloat_tensor::{BiasPolicy, stream_of_name};
 use smallfloat_train::data::{Dataset, Input, Text, digit_pixels, digits};
 use smallfloat_train::{
-    Accumulation, Architecture, ClassConfig, Coders, Config, Error, Moment, OnNonfinite, Optimizer,
-    RandomSequence, RunOptions, Tally, TensorQuantizer, Trainer, preset,
+    Accumulation, Architecture, ClassConfig, Coders, Config, Elements, Error, Moment, OnNonfinite, Optimizer,
+    RandomSequence, Round, RunOptions, Tally, TensorQuantizer, Trainer, preset,
 };
 
 /// Sentences of a small made-up language: some forty words in a few patterns.
@@ -127,6 +128,56 @@ fn threads_change_nothing() {
             .collect();
         assert!(states[0] == states[1] && states[0] == states[2], "{}", options.name);
     }
+}
+
+#[test]
+fn every_class_may_be_rounded_stochastically() {
+    let losses = |rounding: Round, seed: u64| {
+        let mut options = RunOptions { seed, ..exact("cfloat8") };
+        let Config { activations, weights, gradients, .. } = &mut options.config;
+        for class in [activations, weights, gradients] {
+            class.rounding = rounding;
+        }
+        let mut trainer = Trainer::new(options, text(20_000)).unwrap();
+        while trainer.step().unwrap().is_some() {}
+        state(&mut trainer)
+    };
+    let one = losses(Round::StochasticA, 1);
+    assert!(one == losses(Round::StochasticA, 1));
+    assert!(one != losses(Round::StochasticA, 2) && one != losses(Round::NearestEven, 1));
+}
+
+#[test]
+#[expect(clippy::cast_possible_truncation, reason = "codes of eight bits")]
+fn random_words_are_those_of_the_seed_the_name_and_the_step() {
+    let format: Format = "cfloat8_1_5_2:bias=15".parse().unwrap();
+    let class = ClassConfig {
+        format: "cfloat8_1_5_2:bias=15".parse().unwrap(),
+        rounding: Round::StochasticA,
+        ..ClassConfig::default()
+    };
+    let values: Vec<f32> = (0..1000_u16).map(|i| (f32::from(i) - 500.5) / 77.0).collect();
+    let (seed, step) = (5, 3);
+    let mut quantizer = TensorQuantizer::new("layer.gradients", &class).unwrap();
+    let words = quantizer.random_words(seed, step, values.len());
+    let moment = Moment { step, learning: true, counting: false };
+    let codes = quantizer.encode(&mut Coders::default(), &values[..], moment, words).unwrap();
+    let generator = Philox { seed, stream: stream_of_name("layer.gradients") };
+    let projection = quantizer.projection().unwrap();
+    let expected: Vec<u8> = (0_u64..)
+        .zip(&values)
+        .map(|(i, value)| {
+            let element = 3 * 1000 + i;
+            let word = generator.block(element / 4)[(element % 4) as usize];
+            let bits = RandomBits::from_word32(32, word).unwrap();
+            let projection = projection.with_rounding(projection.rounding.with_random_bits(bits));
+            convert(value.to_bits().into(), &BINARY32, &format, &projection).value as u8
+        })
+        .collect();
+    assert_eq!(codes.data, Elements::Bytes(expected));
+    let other = quantizer.random_words(seed, step + 1, values.len());
+    let moved = quantizer.encode(&mut Coders::default(), &values[..], moment, other).unwrap();
+    assert!(moved.data != codes.data);
 }
 
 #[test]

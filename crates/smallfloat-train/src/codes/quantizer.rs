@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use smallfloat::random::Philox;
 use smallfloat::{Flags, Format, FormatSpec, Projection};
 use smallfloat_kernels::{EventCounts, Level, RandomWords, amax};
-use smallfloat_tensor::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation};
+use smallfloat_tensor::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation, stream_of_name};
 
 use crate::codes::coder::{Coders, Elements, EncodedTensor};
 use crate::codes::scale::ScaleController;
@@ -279,10 +280,23 @@ impl TensorQuantizer {
         self.recorded.as_deref()
     }
 
-    /// Returns the codes of a tensor, and what happened.
+    /// Returns the random words for the tensor of a step, of so many elements: that of element i is
+    /// element step·length + i of the sequence with the quantizer's name under the run's seed. `None`
+    /// where the class rounds to nearest.
+    pub fn random_words(&self, seed: u64, step: u64, length: usize) -> Option<RandomWords> {
+        let generator = Philox { seed, stream: stream_of_name(&self.name) }.into();
+        let first_element = step.wrapping_mul(length as u64);
+        (self.round == Round::StochasticA).then_some(RandomWords { generator, first_element })
+    }
+
+    /// Returns the codes of a tensor, and what happened. A stochastic rounding needs
+    /// [`random_words`](Self::random_words), or other ones.
     ///
     /// # Errors
     /// A NaN or an infinity, unless the policy lets them through.
+    ///
+    /// # Panics
+    /// If the rounding is stochastic and there are no words.
     pub fn encode<'a>(
         &mut self,
         coders: &mut Coders,

@@ -80,7 +80,9 @@ impl Layer for Linear {
     fn forward(&mut self, pass: &mut Pass<'_>, x: Matrix) -> Result<Matrix> {
         let moment = pass.moment;
         let count = x.values.len();
-        let activations = self.activations.encode(pass.parameters.coders(), x.values, moment, None)?;
+        let seed = pass.parameters.seed;
+        let words = self.activations.random_words(seed, moment.step, count);
+        let activations = self.activations.encode(pass.parameters.coders(), x.values, moment, words)?;
         let kept = &pass.parameters.list[self.weight].weights;
         let weights = if pass.parameters.config().stored_operands()
             || self.weights.is_plain() && kept.codes().coder.is_none()
@@ -88,7 +90,8 @@ impl Layer for Linear {
             kept.codes().clone()
         } else {
             let values = kept.values();
-            self.weights.encode(pass.parameters.coders(), values, moment, None)?
+            let words = self.weights.random_words(seed, moment.step, values.len());
+            self.weights.encode(pass.parameters.coders(), values, moment, words)?
         };
         let mut y = Matrix {
             columns: self.outputs,
@@ -118,7 +121,9 @@ impl Layer for Linear {
             gradient.add_columns_to(&mut pass.parameters.list[bias].gradient);
         }
         let rows = gradient.rows();
-        let codes = self.gradients.encode(pass.parameters.coders(), gradient.values, pass.moment, None)?;
+        let (seed, step) = (pass.parameters.seed, pass.moment.step);
+        let words = self.gradients.random_words(seed, step, gradient.values.len());
+        let codes = self.gradients.encode(pass.parameters.coders(), gradient.values, pass.moment, words)?;
         let dy = MatrixOperand::new(&codes, self.outputs);
         let dw = product(&dy.transpose(), &MatrixOperand::new(&activations, self.inputs), pass.accumulate)?;
         self.weights.learn(&weights, &dw, pass.moment)?;
