@@ -281,8 +281,8 @@ impl TensorQuantizer {
     }
 
     /// Returns the random words for the tensor of a step, of so many elements: that of element i is
-    /// element step·length + i of the sequence with the quantizer's name under the run's seed. `None`
-    /// where the class rounds to nearest.
+    /// element step·length + i of the sequence with the quantizer's name under the run's seed.
+    /// `None` where the class rounds to nearest.
     pub fn random_words(&self, seed: u64, step: u64, length: usize) -> Option<RandomWords> {
         let generator = Philox { seed, stream: stream_of_name(&self.name) }.into();
         let first_element = step.wrapping_mul(length as u64);

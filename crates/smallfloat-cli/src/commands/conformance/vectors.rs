@@ -26,7 +26,7 @@ Examples:
 
 `smallfloat vectors gen --help`, `check --help`, `cover --help` and `pack --help` have more.";
 
-/// Generate test vectors, check answers to them, measure coverage, and write frozen packs.
+/// Generate test vectors and packs, check answers, measure coverage
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
