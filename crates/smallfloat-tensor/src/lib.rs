@@ -72,7 +72,9 @@ pub use dequantize::{Dequantized, dequantize};
 pub use doctor::{FileFinding, KINDS as FINDING_KINDS, Sure, examine};
 pub use error::{Error, Result};
 pub use file::dtype::Dtype;
-pub use file::durable::{DurableFile, check_output, leftovers, write_file_durably, write_json_durably};
+pub use file::durable::{
+    DurableFile, check_output, leftovers, write_file_durably, write_folder_durably, write_json_durably,
+};
 pub use file::folder::{CONFIG, INDEX};
 pub use file::formats::npy::{Npy, NpyWriter};
 pub use file::formats::safetensors::{MAX_HEADER_BYTES, SafeTensors};

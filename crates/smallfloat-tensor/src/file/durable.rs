@@ -240,6 +240,44 @@ pub fn write_file_durably(path: impl AsRef<Path>, bytes: &[u8], overwrite: bool)
     file.commit()
 }
 
+/// Writes a folder that appears whole or not at all: `fill` writes its files into a temporary
+/// folder beside `path`, which is removed if that fails, or if the process is [told to
+/// stop](crate::remove_temporaries).
+///
+/// # Errors
+///
+/// If the path exists, if the folder can't be made beside it or renamed, and what `fill` returns.
+pub fn write_folder_durably<T, E: From<Error>>(
+    path: impl AsRef<Path>,
+    fill: impl FnOnce(&Path) -> std::result::Result<T, E>,
+) -> std::result::Result<T, E> {
+    let path = path.as_ref();
+    if fs::symlink_metadata(path).is_ok() {
+        return Err(Error::exists(path).into());
+    }
+    let prefix = temporary_prefix(&path.file_name().unwrap_or_default().to_string_lossy());
+    let mut builder = Builder::new();
+    builder.prefix(&prefix).suffix(SUFFIX);
+    // What a plain folder would get: the kernel takes the umask off.
+    #[cfg(unix)]
+    builder.permissions(<fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o777));
+    let make = || builder.tempdir_in(folder_of(path));
+    let (folder, registered) = temporaries::make(make, |folder| folder.path().to_path_buf())
+        .map_err(|e| Error::io("make a temporary folder beside", path, e))?;
+    let filled = fill(folder.path())?;
+    let renamed = temporaries::uninterrupted(|| {
+        fs::rename(folder.path(), path)?;
+        // Nothing is left to remove.
+        let _ = folder.keep();
+        Ok(())
+    });
+    drop(registered);
+    renamed
+        .and_then(|()| sync_folder(folder_of(path)))
+        .map_err(|e| Error::io("rename the finished temporary folder to", path, e))?;
+    Ok(filled)
+}
+
 /// Writes a value as indented JSON, as [`write_file_durably`] does bytes. The text, which may be
 /// long, is never held as a whole.
 ///
@@ -443,6 +481,30 @@ mod tests {
         write_file_durably(&path, b"whole", false).unwrap();
         assert_eq!(names(dir.path()), ["out.json"]);
         assert_eq!(fs::read(&path).unwrap(), b"whole");
+    }
+
+    #[test]
+    fn a_folder_is_whole_or_absent() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pack");
+        let fill = |folder: &Path| write_file_durably(folder.join("a"), b"1", false);
+        let failed = write_folder_durably(&path, |folder| {
+            fill(folder)?;
+            assert!(!path.exists() && names(dir.path()).len() == 1);
+            Err::<(), _>(Error::unsupported(folder, "no more"))
+        });
+        assert!(failed.unwrap_err().to_string().contains("no more") && names(dir.path()).is_empty());
+        write_folder_durably(&path, fill).unwrap();
+        assert_eq!((names(dir.path()), names(&path)), (vec!["pack".to_owned()], vec!["a".to_owned()]));
+        assert!(write_folder_durably(&path, fill).unwrap_err().is_exists());
+        #[cfg(unix)]
+        {
+            // As a plain folder has them, by the umask.
+            let plain = dir.path().join("plain");
+            fs::create_dir(&plain).unwrap();
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions();
+            assert_eq!(mode(&path), mode(&plain));
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use serde_json::json;
 use smallfloat_conformance::vectors::LineLayout;
-use smallfloat_tensor::write_file_durably;
+use smallfloat_tensor::{write_file_durably, write_folder_durably};
 
 use crate::commands::conformance::vectors::{GenArgs, set, unwrapped};
 use crate::render::output::{Output, table};
@@ -164,19 +164,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
     if fs::symlink_metadata(folder).is_ok() {
         bail!("{}: it exists; name a folder that does not", folder.display());
     }
-    // Whole or absent: all files are there before the folder has its name.
-    let mut unfinished = folder.as_os_str().to_owned();
-    unfinished.push(format!(".{}.partial", std::process::id()));
-    let unfinished = PathBuf::from(unfinished);
-    fs::create_dir(&unfinished).with_context(|| format!("{}: can't be made", folder.display()))?;
-    let written = pack.write(&unfinished).and_then(|lines| {
-        fs::rename(&unfinished, folder).with_context(|| format!("{}: can't be made", folder.display()))?;
-        Ok(lines)
-    });
-    let lines = written.inspect_err(|_| {
-        // What is wrong has been said; a folder that stays is not worse.
-        let _ = fs::remove_dir_all(&unfinished);
-    })?;
+    let lines = write_folder_durably(folder, |unfinished| pack.write(unfinished))?;
     let files = words::plural(pack.rows().count() as u64, "file");
     writeln!(
         out,
