@@ -1,18 +1,11 @@
 //! The command from outside: contract, messages, exit statuses. Expected values are those of the
 //! formats' definitions.
 
-use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::{contains, starts_with};
 use serde_json::Value;
 
-use crate::common::words;
-
-fn smallfloat(args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
-    command.args(args);
-    command
-}
+use crate::common::{smallfloat, words};
 
 fn output(args: &[&str], input: &str) -> String {
     let assert = smallfloat(args).write_stdin(input).assert().success();

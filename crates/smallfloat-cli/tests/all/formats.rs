@@ -1,21 +1,11 @@
 //! `smallfloat formats`: the catalogue, a format's card, formats side by side, families, and CSV.
 //! Expected values are those of the formats' definitions.
 
-use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 
-fn smallfloat(args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
-    command.args(args);
-    command
-}
-
-fn output(args: &[&str]) -> String {
-    let assert = smallfloat(args).assert().success();
-    String::from_utf8(assert.get_output().stdout.clone()).expect("output is text")
-}
+use crate::common::{output, smallfloat};
 
 fn json(args: &[&str]) -> Value {
     serde_json::from_str(&output(args)).expect("output is JSON")

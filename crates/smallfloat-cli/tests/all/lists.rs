@@ -1,20 +1,10 @@
 //! Lists of values in `show` and `convert`. Expected values are integers and dyadic fractions by
 //! hand, and for NF4 the bits of bitsandbytes' table.
 
-use assert_cmd::Command;
 use predicates::str::contains;
 use serde_json::Value;
 
-fn smallfloat(args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
-    command.args(args);
-    command
-}
-
-fn output(args: &[&str]) -> String {
-    let assert = smallfloat(args).assert().success();
-    String::from_utf8(assert.get_output().stdout.clone()).expect("output is text")
-}
+use crate::common::{output, smallfloat};
 
 #[test]
 fn show_tells_where_a_value_falls_among_a_list() {

@@ -1,10 +1,11 @@
 //! One language of operands: the same text means the same to every command. Expected codes are
 //! those of e4m3fn by hand: 9/8 is 0x39, 40 = 1.25 · 2^5 is 0x62, 1/3 is nearest 11/32, 0x2b.
 
-use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
+
+use crate::common::smallfloat;
 
 /// What each command makes of one operand, as the code of e4m3fn that it becomes.
 const COMMANDS: [(&str, &[&str], &[&str]); 3] = [
@@ -12,12 +13,6 @@ const COMMANDS: [(&str, &[&str], &[&str]); 3] = [
     ("convert", &["convert", "--to", "e4m3fn", "--json"], &["--from", "e4m3fn"]),
     ("eval", &["eval", "Convert<e4m3fn>", "--json"], &[]),
 ];
-
-fn smallfloat(args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
-    command.args(args);
-    command
-}
 
 #[test]
 fn one_text_has_one_meaning() {

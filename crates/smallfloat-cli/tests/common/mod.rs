@@ -16,6 +16,20 @@ pub(crate) fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }
 
+/// The command, wherever the tests run.
+pub(crate) fn smallfloat(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
+    command.args(args);
+    command
+}
+
+/// Its standard output, where it succeeds.
+#[track_caller]
+pub(crate) fn output(args: &[&str]) -> String {
+    let assert = smallfloat(args).assert().success();
+    String::from_utf8(assert.get_output().stdout.clone()).expect("output is text")
+}
+
 /// The command in a folder.
 pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
