@@ -295,7 +295,7 @@ def test_values_of_files_in_every_layout(tmp_path):
         for dtype in (np.float32, np.float64, np.float16, ml_dtypes.bfloat16):
             values = sf.load_values(small, dtype, include=["a.weight"])["a.weight"]
             assert values.dtype == dtype and values.shape == (128, 256)
-            # Another way to the same numbers, by another reader of files.
+            # Another way to the same numbers; other packages' readers judge the layouts themselves.
             sf.dequantize_file(small, wide, dtype, rounding="nearest-even", overwrite=True)
             with open(wide, "rb") as file:
                 head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
