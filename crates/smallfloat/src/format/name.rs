@@ -373,34 +373,58 @@ pub(crate) fn closest(
     name: &str,
     known: impl Iterator<Item = (&'static str, &'static str)>,
 ) -> Option<&'static str> {
+    let distances = Distances::from(name)?;
     known
-        .filter_map(|(candidate, shown)| Some((edit_distance(name, candidate)?, shown)))
+        .filter_map(|(candidate, shown)| Some((distances.to(candidate)?, shown)))
         .min_by_key(|&(distance, _)| distance)
         .filter(|&(distance, _)| distance <= 1 + name.len() / 4)
         .map(|(_, shown)| shown)
 }
 
-/// Levenshtein distance, ignoring case; `None` for texts too long to be a slip of a name.
-fn edit_distance(a: &str, b: &str) -> Option<usize> {
-    const LONGEST: usize = 32;
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len() > LONGEST || b.len() > LONGEST {
-        return None;
-    }
-    let mut row = [0; LONGEST + 1];
-    for (j, cell) in row.iter_mut().enumerate() {
-        *cell = j;
-    }
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(!x.eq_ignore_ascii_case(y));
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+/// Levenshtein distances from one text, ignoring case, by G. Myers' algorithm (Journal of the ACM
+/// 46, 1999): a column of the table of distances is two words, which hold where it goes up and
+/// where down from one cell to the next.
+struct Distances {
+    length: usize,
+    /// Where the text has each byte, one bit for each place; upper case counts as lower.
+    places: [u32; 256],
+}
+
+impl Distances {
+    /// Longer texts are no slips of a name.
+    const LONGEST: usize = u32::BITS as usize;
+
+    fn from(text: &str) -> Option<Self> {
+        let length = text.len();
+        if length > Self::LONGEST {
+            return None;
         }
+        let mut places = [0; 256];
+        for (place, byte) in text.bytes().enumerate() {
+            places[usize::from(byte.to_ascii_lowercase())] |= 1 << place;
+        }
+        Some(Self { length, places })
     }
-    Some(row[b.len()])
+
+    fn to(&self, other: &str) -> Option<usize> {
+        if other.len() > Self::LONGEST {
+            return None;
+        }
+        let Some(last) = self.length.checked_sub(1) else { return Some(other.len()) };
+        let (mut up, mut down) = (u32::MAX, 0);
+        let mut distance = self.length;
+        for byte in other.bytes() {
+            let same = self.places[usize::from(byte.to_ascii_lowercase())];
+            // Where the new column is above the old one, and where below.
+            let level = ((same & up).wrapping_add(up) ^ up) | same;
+            let (above, below) = (down | !(level | up), up & level);
+            distance += (above >> last & 1) as usize;
+            distance -= (below >> last & 1) as usize;
+            let (above, below) = (above << 1 | 1, below << 1);
+            (up, down) = (below | !(same | down | above), above & (same | down));
+        }
+        Some(distance)
+    }
 }
 
 /// The name without parameters: a catalogue row's, or the family's word.
@@ -471,30 +495,70 @@ impl fmt::Debug for Format {
 
 #[cfg(test)]
 mod tests {
-    use super::{closest, edit_distance};
+    use alloc::string::String;
+
+    use super::{Distances, closest};
+
+    fn distance(a: &str, b: &str) -> Option<usize> {
+        Distances::from(a)?.to(b)
+    }
+
+    /// The distance by its definition, over a whole table.
+    fn defined(a: &str, b: &str) -> usize {
+        let (a, b) = (a.to_ascii_lowercase(), b.to_ascii_lowercase());
+        let mut table = [[0; 33]; 33];
+        for i in 0..=a.len() {
+            for j in 0..=b.len() {
+                table[i][j] = if i == 0 || j == 0 {
+                    i + j
+                } else {
+                    let differs = usize::from(a.as_bytes()[i - 1] != b.as_bytes()[j - 1]);
+                    (table[i - 1][j - 1] + differs).min(table[i - 1][j] + 1).min(table[i][j - 1] + 1)
+                };
+            }
+        }
+        table[a.len()][b.len()]
+    }
 
     #[test]
     fn distances_are_levenshtein_s() {
-        for (a, b, distance) in [
+        for (a, b, expected) in [
             ("kitten", "sitting", 3),
             ("saturday", "sunday", 3),
             ("flaw", "lawn", 2),
             ("", "abc", 3),
             ("abc", "", 3),
+            ("", "", 0),
             ("xxe4m3", "e4m3", 2),
             ("e4m3", "e4m3xx", 2),
             ("E4M3fn", "e4m3FN", 0),
+            ("é", "e", 2),
         ] {
-            assert_eq!(
-                (edit_distance(a, b), edit_distance(b, a)),
-                (Some(distance), Some(distance)),
-                "{a} {b}"
-            );
+            assert_eq!((distance(a, b), distance(b, a)), (Some(expected), Some(expected)), "{a} {b}");
         }
         let (short, long) = ("a".repeat(32), "a".repeat(33));
-        assert_eq!(edit_distance(&short, "a"), Some(31));
-        assert_eq!(edit_distance("a", &short), Some(31));
-        assert_eq!((edit_distance(&long, "a"), edit_distance("a", &long)), (None, None));
+        assert_eq!((distance(&short, "a"), distance("a", &short)), (Some(31), Some(31)));
+        assert_eq!((distance(&short, &"b".repeat(32)), distance(&short, &short)), (Some(32), Some(0)));
+        assert_eq!((distance(&long, "a"), distance("a", &long)), (None, None));
+    }
+
+    /// Words of few letters, so that many agree in part, of every two lengths.
+    #[test]
+    fn distances_are_the_defined_ones() {
+        let mut state = 1_u64;
+        let mut word = |length| {
+            let letter = |_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                char::from(b"abcC"[(state >> 62) as usize])
+            };
+            (0..length).map(letter).collect::<String>()
+        };
+        for (a, b) in (0..=32).flat_map(|a| (0..=32).map(move |b| (a, b))) {
+            for _ in 0..10 {
+                let (a, b) = (word(a), word(b));
+                assert_eq!(distance(&a, &b), Some(defined(&a, &b)), "{a} {b}");
+            }
+        }
     }
 
     /// One slip in any name, and one more for every four letters.
