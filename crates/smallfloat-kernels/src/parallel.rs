@@ -1,14 +1,44 @@
 //! One place for threads: the same work on one or many.
 
 use std::cell::Cell;
+#[cfg(feature = "rayon")]
+use std::sync::Mutex;
 
 use smallfloat::Flags;
 
 use crate::event_counts::EventCounts;
 
 /// Elements a thread takes at once.
-#[cfg(feature = "rayon")]
 const BLOCK: usize = 1 << 16;
+
+/// Calls `work` for 0..`count` on the threads of rayon's current pool. Compiled once: rayon's own
+/// loops are compiled anew for each of their many uses, and were a twentieth of the command.
+#[cfg(feature = "rayon")]
+fn share(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    use rayon::prelude::*;
+    match count {
+        1 => work(0),
+        _ => (0..count).into_par_iter().for_each(work),
+    }
+}
+
+/// Applies `work(number, piece)` to pieces and returns the results in order.
+fn map_pieces<P: Send, R: Send>(
+    pieces: impl Iterator<Item = P>,
+    work: impl Fn(usize, P) -> R + Sync,
+) -> Vec<R> {
+    #[cfg(feature = "rayon")]
+    if !is_alone() {
+        let slots: Vec<_> = pieces.map(|piece| Mutex::new((Some(piece), None))).collect();
+        share(slots.len(), &|i| {
+            let mut slot = slots[i].lock().expect("a piece belongs to one call");
+            slot.1 = slot.0.take().map(|piece| work(i, piece));
+        });
+        let result = |slot: Mutex<(Option<P>, Option<R>)>| slot.into_inner().ok()?.1;
+        return slots.into_iter().map(|slot| result(slot).expect("every piece has been run")).collect();
+    }
+    pieces.enumerate().map(|(i, piece)| work(i, piece)).collect()
+}
 
 /// Applies `work(start, source, codes)` to pieces of two slices of one length and joins the events.
 pub(crate) fn zip<T: Sync, C: Send>(
@@ -16,17 +46,12 @@ pub(crate) fn zip<T: Sync, C: Send>(
     codes: &mut [C],
     work: impl Fn(usize, &[T], &mut [C]) -> EventCounts + Sync,
 ) -> EventCounts {
-    #[cfg(feature = "rayon")]
-    if source.len() > BLOCK && !is_alone() {
-        use rayon::prelude::*;
-        return source
-            .par_chunks(BLOCK)
-            .zip(codes.par_chunks_mut(BLOCK))
-            .enumerate()
-            .map(|(i, (source, codes))| work(i * BLOCK, source, codes))
-            .reduce(EventCounts::default, EventCounts::merge);
+    if source.len() <= BLOCK || is_alone() {
+        return work(0, source, codes);
     }
-    work(0, source, codes)
+    let pieces = source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK));
+    let events = map_pieces(pieces, |i, (source, codes)| work(i * BLOCK, source, codes));
+    events.into_iter().fold(EventCounts::default(), EventCounts::merge)
 }
 
 /// As [`zip`] for two slices that are written.
@@ -36,17 +61,12 @@ pub(crate) fn zip_two<T: Sync, C: Send, F: Send>(
     flags: &mut [F],
     work: impl Fn(usize, &[T], &mut [C], &mut [F]) -> EventCounts + Sync,
 ) -> EventCounts {
-    #[cfg(feature = "rayon")]
-    if source.len() > BLOCK && !is_alone() {
-        use rayon::prelude::*;
-        let pieces =
-            source.par_chunks(BLOCK).zip(codes.par_chunks_mut(BLOCK)).zip(flags.par_chunks_mut(BLOCK));
-        return pieces
-            .enumerate()
-            .map(|(i, ((source, codes), flags))| work(i * BLOCK, source, codes, flags))
-            .reduce(EventCounts::default, EventCounts::merge);
+    if source.len() <= BLOCK || is_alone() {
+        return work(0, source, codes, flags);
     }
-    work(0, source, codes, flags)
+    let pieces = source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)).zip(flags.chunks_mut(BLOCK));
+    let events = map_pieces(pieces, |i, ((source, codes), flags)| work(i * BLOCK, source, codes, flags));
+    events.into_iter().fold(EventCounts::default(), EventCounts::merge)
 }
 
 /// Fills pieces of two slices of one length by `work(start, piece, flags)` and joins the flags.
@@ -55,31 +75,21 @@ pub(crate) fn fill_two<R: Send, F: Send>(
     flags: &mut [F],
     work: impl Fn(usize, &mut [R], &mut [F]) -> Flags + Sync,
 ) -> Flags {
-    #[cfg(feature = "rayon")]
-    if results.len() > BLOCK && !is_alone() {
-        use rayon::prelude::*;
-        return results
-            .par_chunks_mut(BLOCK)
-            .zip(flags.par_chunks_mut(BLOCK))
-            .enumerate()
-            .map(|(i, (piece, flags))| work(i * BLOCK, piece, flags))
-            .reduce(|| Flags::NONE, Flags::union);
+    if results.len() <= BLOCK || is_alone() {
+        return work(0, results, flags);
     }
-    work(0, results, flags)
+    let pieces = results.chunks_mut(BLOCK).zip(flags.chunks_mut(BLOCK));
+    let raised = map_pieces(pieces, |i, (piece, flags)| work(i * BLOCK, piece, flags));
+    raised.into_iter().fold(Flags::NONE, Flags::union)
 }
 
 /// Fills pieces of a slice by `work(start, piece)` and joins the flags.
 pub(crate) fn fill<R: Send>(results: &mut [R], work: impl Fn(usize, &mut [R]) -> Flags + Sync) -> Flags {
-    #[cfg(feature = "rayon")]
-    if results.len() > BLOCK && !is_alone() {
-        use rayon::prelude::*;
-        return results
-            .par_chunks_mut(BLOCK)
-            .enumerate()
-            .map(|(i, piece)| work(i * BLOCK, piece))
-            .reduce(|| Flags::NONE, Flags::union);
+    if results.len() <= BLOCK || is_alone() {
+        return work(0, results);
     }
-    work(0, results)
+    let raised = map_pieces(results.chunks_mut(BLOCK), |i, piece| work(i * BLOCK, piece));
+    raised.into_iter().fold(Flags::NONE, Flags::union)
 }
 
 thread_local! {
@@ -100,10 +110,9 @@ pub fn on_this_thread<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Whether this is within [`on_this_thread`].
-#[cfg(feature = "rayon")]
+/// Returns whether work has one thread: within [`on_this_thread`] and without the feature `rayon`.
 fn is_alone() -> bool {
-    ALONE.get()
+    !cfg!(feature = "rayon") || ALONE.get()
 }
 
 /// Returns how many threads work is shared among: those of rayon's current pool, or one within
@@ -118,37 +127,38 @@ pub fn threads() -> usize {
 
 /// Applies `work(number, chunk)` to the chunks of `size` elements of a slice.
 pub(crate) fn chunks<R: Send>(slice: &mut [R], size: usize, work: impl Fn(usize, &mut [R]) + Sync) {
-    #[cfg(feature = "rayon")]
-    if slice.len() > size && !is_alone() {
-        use rayon::prelude::*;
-        slice.par_chunks_mut(size).enumerate().for_each(|(i, chunk)| work(i, chunk));
-        return;
-    }
-    slice.chunks_mut(size).enumerate().for_each(|(i, chunk)| work(i, chunk));
+    map_pieces(slice.chunks_mut(size), work);
 }
 
-/// The values of `each` for 0..count, in order.
-pub(crate) fn collect<T: Send>(count: usize, each: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    #[cfg(feature = "rayon")]
-    if !is_alone() {
-        use rayon::prelude::*;
-        return (0..count).into_par_iter().map(&each).collect();
-    }
-    (0..count).map(each).collect()
+/// Returns the values of `each` for 0..`count`, in order, computed on [`threads`] threads.
+pub fn parallel_map<R: Send>(count: usize, each: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    // Few pieces of cheap elements, and a piece for each of a few that are dear.
+    let size = count.div_ceil(64 * threads()).max(1);
+    let piece = |_, start: usize| (start..count.min(start + size)).map(&each).collect::<Vec<R>>();
+    map_pieces((0..count).step_by(size), piece).into_iter().flatten().collect()
 }
 
-/// Applies `work` to pieces of at most `block` elements and gives the results in order.
+/// Returns 0..`count` folded by `fold` into accumulators that begin as `empty` gives them, one for
+/// each of some ranges of neighbours, and these joined in order by `merge`; on [`threads`] threads.
+pub fn parallel_fold<R: Send>(
+    count: u64,
+    empty: impl Fn() -> R + Sync,
+    fold: impl Fn(R, u64) -> R + Sync,
+    merge: impl Fn(R, R) -> R,
+) -> R {
+    let size = count.div_ceil(16 * threads() as u64).max(1);
+    let ranges: Vec<u64> = (0..count).step_by(usize::try_from(size).unwrap_or(usize::MAX)).collect();
+    let part = |_, start: u64| (start..count.min(start + size)).fold(empty(), &fold);
+    map_pieces(ranges.into_iter(), part).into_iter().reduce(merge).unwrap_or_else(empty)
+}
+
+/// Applies `work` to pieces of at most `block` elements and returns the results in order.
 pub(crate) fn map_blocks<T: Sync, R: Send>(
     block: usize,
     source: &[T],
     work: impl Fn(usize, &[T]) -> R + Sync,
 ) -> Vec<R> {
-    #[cfg(feature = "rayon")]
-    if !is_alone() {
-        use rayon::prelude::*;
-        return source.par_chunks(block).enumerate().map(|(i, piece)| work(i * block, piece)).collect();
-    }
-    source.chunks(block).enumerate().map(|(i, piece)| work(i * block, piece)).collect()
+    map_pieces(source.chunks(block), |i, piece| work(i * block, piece))
 }
 
 /// Splits a long slice into one part a thread and gives the results in order; `None` if they would
@@ -158,15 +168,9 @@ pub(crate) fn in_parts<T: Sync, R: Send>(
     least: usize,
     work: impl Fn(usize, &[T]) -> R + Sync,
 ) -> Option<Vec<R>> {
-    #[cfg(feature = "rayon")]
-    {
-        let parts = threads();
-        if parts > 1 && source.len() >= parts * least.max(BLOCK) {
-            return Some(map_blocks(source.len().div_ceil(parts), source, work));
-        }
-    }
-    let _ = (source, least, work);
-    None
+    let parts = threads();
+    let worth = parts > 1 && source.len() >= parts * least.max(BLOCK);
+    worth.then(|| map_blocks(source.len().div_ceil(parts), source, work))
 }
 
 #[cfg(all(test, feature = "rayon"))]
@@ -177,7 +181,8 @@ mod tests {
     use smallfloat::Flags;
 
     use super::{
-        BLOCK, EventCounts, chunks, collect, fill, in_parts, map_blocks, on_this_thread, threads, zip,
+        BLOCK, EventCounts, chunks, fill, in_parts, map_blocks, on_this_thread, parallel_fold, parallel_map,
+        threads, zip,
     };
 
     fn with_threads<T: Send>(count: usize, work: impl FnOnce() -> T + Send) -> T {
@@ -221,7 +226,13 @@ mod tests {
             let blocks = map_blocks(3000, &numbers, |start, piece| (start, piece.to_vec()));
             assert!(blocks.iter().all(|(start, block)| block[0] == *start && block.len() <= 3000));
             assert_eq!(blocks.into_iter().flat_map(|(_, block)| block).collect::<Vec<_>>(), numbers);
-            assert_eq!(collect(length, |i| i), numbers);
+            assert_eq!(parallel_map(length, |i| i), numbers);
+            let push = |mut all: Vec<usize>, i: u64| {
+                all.push(usize::try_from(i).expect("an index"));
+                all
+            };
+            let folded = parallel_fold(length as u64, Vec::new, push, |early, late| [early, late].concat());
+            assert_eq!(folded, numbers);
         }
     }
 
@@ -233,7 +244,7 @@ mod tests {
         assert!(on_this_thread(ids).iter().all(|&id| id == here));
         on_this_thread(|| {
             assert_eq!((threads(), in_parts(&numbers, 1, |_, _| ())), (1, None));
-            assert!(collect(100, |_| std::thread::current().id()).iter().all(|&id| id == here));
+            assert!(parallel_map(100, |_| std::thread::current().id()).iter().all(|&id| id == here));
             chunks(&mut numbers.clone(), 7, |_, _| assert_eq!(std::thread::current().id(), here));
             fill(&mut numbers.clone(), |start, results| {
                 assert_eq!((start, results.len(), std::thread::current().id()), (0, 3 * BLOCK, here));

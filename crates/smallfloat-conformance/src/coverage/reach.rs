@@ -8,10 +8,10 @@
 
 use std::collections::HashSet;
 
-use rayon::prelude::*;
 use smallfloat::ops::Comparison;
 use smallfloat::p3109::{Function, Specialization};
 use smallfloat::{Format, Rounding};
+use smallfloat_kernels::parallel_fold;
 
 use crate::coverage::corners::Corners;
 use crate::coverage::model::{Cross, Decided, Model};
@@ -128,7 +128,7 @@ fn exhaustive(probe: &Probe<'_>) -> Result<Witnesses, Error> {
         a
     };
     let chunks = plan.lines().div_ceil(CHUNK);
-    let first = (0..chunks).into_par_iter().fold(none, chunk).reduce(none, least);
+    let first = parallel_fold(chunks, none, chunk, least);
     let operands = |line: u64| {
         let mut operands = vec![0; width];
         plan.fill(line..line + 1, &mut operands);

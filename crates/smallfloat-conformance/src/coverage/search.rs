@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use rayon::prelude::*;
 use smallfloat::ops::Operation;
 use smallfloat::p3109::Parameter;
 use smallfloat::{Datum, Exact, Format};
+use smallfloat_kernels::parallel_map;
 
 use crate::coverage::blocks::BlockSolver;
 use crate::coverage::model::Decided;
@@ -71,20 +71,18 @@ impl Search<'_> {
         let mut is_new = false;
         for batch in lines.chunks(BATCH * width) {
             let (probe, found) = (self.probe, &self.found);
-            let news: Vec<Vec<(usize, usize, &[u64])>> = batch
-                .par_chunks(CHUNK * width)
-                .map(|lines| {
-                    let (mut news, mut seen, mut values) = (Vec::new(), HashSet::new(), Vec::new());
-                    for operands in lines.chunks_exact(width) {
-                        probe.bins(operands, &mut values, |at, bin| {
-                            if found.of[at][bin].is_none() && seen.insert((at, bin)) {
-                                news.push((at, bin, operands));
-                            }
-                        });
-                    }
-                    news
-                })
-                .collect();
+            let chunks: Vec<&[u64]> = batch.chunks(CHUNK * width).collect();
+            let news = parallel_map(chunks.len(), |chunk| {
+                let (mut news, mut seen, mut values) = (Vec::new(), HashSet::new(), Vec::new());
+                for operands in chunks[chunk].chunks_exact(width) {
+                    probe.bins(operands, &mut values, |at, bin| {
+                        if found.of[at][bin].is_none() && seen.insert((at, bin)) {
+                            news.push((at, bin, operands));
+                        }
+                    });
+                }
+                news
+            });
             for (at, bin, operands) in news.into_iter().flatten() {
                 let witness = &mut self.found.of[at][bin];
                 if witness.is_none() {

@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
-use rayon::prelude::*;
 use serde_json::{Value, json};
+use smallfloat_kernels::parallel_map;
 
 use crate::coverage::stored::{TITLE, head, header_in};
 use crate::coverage::tally::Coverage;
@@ -27,7 +27,8 @@ impl UnitCoverage {
     /// None for units that exist; the signature is that of evaluating.
     pub fn new(unit: UnitUnderTest) -> Result<Self, Error> {
         let units = unit.settings().map_or(std::slice::from_ref(&unit), Settings::units);
-        let settings: Result<Vec<_>, Error> = units.par_iter().cloned().map(Coverage::new).collect();
+        let settings = parallel_map(units.len(), |at| Coverage::new(units[at].clone()));
+        let settings: Result<Vec<_>, Error> = settings.into_iter().collect();
         Ok(Self { settings: settings?, unit })
     }
 

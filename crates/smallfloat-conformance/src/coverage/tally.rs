@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use rayon::prelude::*;
 use smallfloat::ops::Operation;
 use smallfloat::p3109::{BlockFunction, Function};
+use smallfloat_kernels::parallel_fold;
 
 use crate::coverage::model::{Cross, Model};
 use crate::coverage::reach::{Probe, Reach, Reached};
@@ -137,16 +137,16 @@ impl Coverage {
         let width = self.unit.operands().len();
         let (unit, model) = (&self.unit, &self.model);
         let none = || -> Vec<Vec<u64>> { model.crosses.iter().map(|cross| vec![0; cross.size()]).collect() };
-        let counted = operands
-            .par_chunks(width << 12)
-            .fold(none, |mut hits, lines| {
-                let (probe, mut values) = (Probe { unit, model }, Vec::new());
-                for operands in lines.chunks_exact(width) {
-                    probe.bins(operands, &mut values, |at, bin| hits[at][bin] += 1);
-                }
-                hits
-            })
-            .reduce(none, sum);
+        let chunks: Vec<_> = operands.chunks(width << 12).collect();
+        let count = |mut hits: Vec<Vec<u64>>, chunk: u64| {
+            let (probe, mut values) = (Probe { unit, model }, Vec::new());
+            let chunk = chunks[usize::try_from(chunk).expect("a chunk's number")];
+            for operands in chunk.chunks_exact(width) {
+                probe.bins(operands, &mut values, |at, bin| hits[at][bin] += 1);
+            }
+            hits
+        };
+        let counted = parallel_fold(chunks.len() as u64, none, count, sum);
         self.hits = sum(std::mem::take(&mut self.hits), counted);
         self.vectors += (operands.len() / width) as u64;
         self.take_in_news();

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use rayon::prelude::*;
+use smallfloat_kernels::parallel_map;
 
 use crate::diagnosis::ports::PortFeatures;
 use crate::features::{ABSENT, Aspect, Feature, FeatureKind};
@@ -98,22 +98,16 @@ pub(super) fn condition(
         set.values(operands, outcome, values);
     };
     let literals = literals(features, differing, &values);
-    let count = |mut masks: BTreeMap<u128, u64>, mask: u128| {
-        *masks.entry(mask).or_default() += 1;
-        masks
-    };
-    let violated = agreeing.par_iter().map_init(Vec::new, |scratch, seen| {
-        values(seen, scratch);
-        let violates = |(bit, literal): (usize, &Literal)| u128::from(!literal.holds(scratch)) << bit;
+    let violated = parallel_map(agreeing.len(), |at| {
+        let mut of = Vec::new();
+        values(&agreeing[at], &mut of);
+        let violates = |(bit, literal): (usize, &Literal)| u128::from(!literal.holds(&of)) << bit;
         literals.iter().enumerate().map(violates).fold(0, |mask, bit| mask | bit)
     });
-    let masks: BTreeMap<u128, u64> =
-        violated.fold(BTreeMap::new, count).reduce(BTreeMap::new, |mut all, more| {
-            for (mask, count) in more {
-                *all.entry(mask).or_default() += count;
-            }
-            all
-        });
+    let mut masks: BTreeMap<u128, u64> = BTreeMap::new();
+    for mask in violated {
+        *masks.entry(mask).or_default() += 1;
+    }
     let costs: Vec<u32> = literals.iter().map(|literal| literal.cost).collect();
     let chosen = if masks.contains_key(&0) { greedy(&masks, &costs) } else { cheapest(&masks, &costs) };
     if chosen == 0 {

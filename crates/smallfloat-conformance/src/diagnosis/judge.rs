@@ -1,6 +1,6 @@
 //! Which mistakes explain what differs and agree with what agrees.
 
-use rayon::prelude::*;
+use smallfloat_kernels::parallel_map;
 
 use crate::diagnosis::condition::condition;
 use crate::diagnosis::mistake::{Mistake, Vector};
@@ -59,16 +59,20 @@ struct Court<'a> {
 
 impl<'a> Judge<'a> {
     pub(super) fn new(report: &'a CheckReport) -> Self {
-        let failing = report.kept.failing().par_iter().filter_map(|vector| {
-            let expected = report.unit.evaluate(&vector.operands).ok()?;
-            Some(Case { operands: &vector.operands, expected, given: vector.given.clone()? })
-        });
-        let agreeing: Vec<&[u64]> = report.kept.agreeing().collect();
-        let agreeing = agreeing.into_par_iter().filter_map(|operands| {
+        let failing = report.kept.failing().iter().map(|vector| (&*vector.operands, Some(&vector.given)));
+        let agreeing = report.kept.agreeing().map(|operands| (operands, None));
+        let kept: Vec<_> = failing.chain(agreeing).collect();
+        let case = |at: usize| {
+            let (operands, given) = kept[at];
             let expected = report.unit.evaluate(operands).ok()?;
-            Some(Case { operands, given: expected.clone(), expected })
-        });
-        let mut judge = Self { report, cases: failing.chain(agreeing).collect(), values_agree: false };
+            let given = match given {
+                Some(given) => given.clone()?,
+                None => expected.clone(),
+            };
+            Some(Case { operands, expected, given })
+        };
+        let cases = parallel_map(kept.len(), case).into_iter().flatten().collect();
+        let mut judge = Self { report, cases, values_agree: false };
         judge.values_agree =
             judge.cases.iter().all(|case| judge.agrees(Aspect::Values, &case.expected, &case.given));
         judge
@@ -163,11 +167,10 @@ impl Court<'_> {
     /// A cause, if it explains all and contradicts nothing.
     fn cause(&self, mistake: &Mistake) -> Option<Hypothesis> {
         let all = |places: &[u32]| places.iter().all(|at| self.gives(mistake, *at));
-        let all_of_many = |places: &[u32]| places.par_iter().all(|at| self.gives(mistake, *at));
-        let is_cause = all(&self.few_differing)
-            && all(&self.few_agreeing)
-            && all_of_many(&self.differing)
-            && all_of_many(&self.agreeing);
+        // Most that are none show it on a few.
+        let is_cause = [&self.few_differing, &self.few_agreeing, &self.differing, &self.agreeing]
+            .iter()
+            .all(|of| all(of));
         is_cause.then(|| Hypothesis {
             mistake: mistake.clone(),
             explained: self.differing.len() as u64,
@@ -178,10 +181,10 @@ impl Court<'_> {
 
     /// How many vectors a mistake explains and contradicts, of those given.
     fn count(&self, mistake: &Mistake, differing: &[u32], agreeing: &[u32]) -> Hypothesis {
-        let explained = differing.par_iter().filter(|at| self.gives(mistake, **at)).count();
+        let explained = differing.iter().filter(|at| self.gives(mistake, **at)).count();
         let contradicted = match explained {
             0 => 0,
-            _ => agreeing.par_iter().filter(|at| !self.gives(mistake, **at)).count(),
+            _ => agreeing.iter().filter(|at| !self.gives(mistake, **at)).count(),
         };
         Hypothesis {
             mistake: mistake.clone(),
@@ -194,18 +197,17 @@ impl Court<'_> {
     /// Mistakes that explain something, with the difference of what they explain and contradict:
     /// the best first, and of equals the one that the catalogue has first.
     fn ranked<'m>(&self, mistakes: &'m [Mistake]) -> Vec<&'m Mistake> {
-        let mut ranks: Vec<_> = mistakes
-            .par_iter()
-            .filter_map(|mistake| {
-                let found = self.count(mistake, &self.few_differing, &self.few_agreeing);
-                let share = |count: u64, few: &[u32], all: &[u32]| {
-                    u128::from(count) * all.len() as u128 * 1000 / few.len().max(1) as u128
-                };
-                let explained = share(found.explained, &self.few_differing, &self.differing);
-                let contradicted = share(found.contradicted, &self.few_agreeing, &self.agreeing);
-                (found.explained > 0).then(|| (explained.cast_signed() - contradicted.cast_signed(), mistake))
-            })
-            .collect();
+        let share = |count: u64, few: &[u32], all: &[u32]| {
+            u128::from(count) * all.len() as u128 * 1000 / few.len().max(1) as u128
+        };
+        let rank = |mistake| {
+            let found = self.count(mistake, &self.few_differing, &self.few_agreeing);
+            let explained = share(found.explained, &self.few_differing, &self.differing);
+            let contradicted = share(found.contradicted, &self.few_agreeing, &self.agreeing);
+            (found.explained > 0).then(|| (explained.cast_signed() - contradicted.cast_signed(), mistake))
+        };
+        let mut ranks: Vec<_> =
+            parallel_map(mistakes.len(), |at| rank(&mistakes[at])).into_iter().flatten().collect();
         ranks.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
         ranks.into_iter().map(|(_, mistake)| mistake).collect()
     }
@@ -213,7 +215,8 @@ impl Court<'_> {
     /// What may have caused the differences in this aspect.
     fn finding(&self, mistakes: &[Mistake]) -> Finding {
         let unit = &self.judge.report.unit;
-        let causes: Vec<_> = mistakes.par_iter().filter_map(|mistake| self.cause(mistake)).collect();
+        let causes: Vec<_> =
+            parallel_map(mistakes.len(), |at| self.cause(&mistakes[at])).into_iter().flatten().collect();
         let ranked = if causes.is_empty() { self.ranked(mistakes) } else { Vec::new() };
         let causes = if causes.is_empty() {
             let pairs: Vec<_> = ranked
@@ -229,21 +232,15 @@ impl Court<'_> {
                     mistakes.iter().filter(is_new).map(|other| (*first, other)).collect::<Vec<_>>()
                 })
                 .collect();
-            let mut pairs: Vec<_> =
-                pairs.par_iter().filter_map(|(one, other)| self.cause(&one.and(other, unit)?)).collect();
-            pairs.truncate(PAIRS);
-            pairs
+            let cause = |at: usize| self.cause(&pairs[at].0.and(pairs[at].1, unit)?);
+            parallel_map(pairs.len(), cause).into_iter().flatten().take(PAIRS).collect()
         } else {
             causes
         };
         let mut hypotheses = Vec::new();
         if causes.is_empty() {
-            hypotheses.extend(
-                ranked
-                    .iter()
-                    .take(COUNTED)
-                    .map(|mistake| self.count(mistake, &self.differing, &self.agreeing)),
-            );
+            let count = |at: usize| self.count(ranked[at], &self.differing, &self.agreeing);
+            hypotheses = parallel_map(ranked.len().min(COUNTED), count);
             let rank = |h: &Hypothesis| h.explained.cast_signed() - h.contradicted.cast_signed();
             hypotheses.sort_by_key(|hypothesis| std::cmp::Reverse(rank(hypothesis)));
         }

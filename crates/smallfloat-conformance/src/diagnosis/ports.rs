@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use rayon::prelude::*;
+use smallfloat_kernels::parallel_map;
 
 use crate::diagnosis::mistake::{Made, Mistake};
 use crate::features::{Aspect, Feature, FeatureSet};
@@ -23,9 +23,8 @@ pub(super) fn at_settings<'a>(
     for operands in operands {
         is_seen[settings.find(operands).expect("a setting of the unit")] = true;
     }
-    let units = settings.units().par_iter().zip(is_seen);
-    let found: Vec<Vec<Mistake>> =
-        units.map(|(unit, is_seen)| if is_seen { find(unit) } else { Vec::new() }).collect();
+    let units = settings.units();
+    let found = parallel_map(units.len(), |at| if is_seen[at] { find(&units[at]) } else { Vec::new() });
     let mut names: HashMap<String, usize> = HashMap::new();
     let mut all: Vec<(String, Vec<Option<Mistake>>)> = Vec::new();
     for (setting, mistakes) in found.iter().enumerate() {
@@ -112,7 +111,8 @@ impl<'a> PortFeatures<'a> {
                 PortKind::Saturation => Feature::named(Aspect::Port(at), &field.name, SATURATIONS),
             })
             .collect();
-        let sets: Vec<FeatureSet> = settings.units().par_iter().map(UnitUnderTest::features).collect();
+        let units = settings.units();
+        let sets: Vec<FeatureSet> = parallel_map(units.len(), |at| units[at].features());
         let aspects = |set: &FeatureSet| set.list().iter().map(|of| of.aspect).collect::<Vec<_>>();
         assert!(sets.iter().all(|set| aspects(set) == aspects(&sets[0])), "bias and modes add no features");
         list.extend_from_slice(sets[0].list());

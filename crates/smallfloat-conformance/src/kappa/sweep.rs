@@ -1,7 +1,7 @@
 //! All operands of an operation, on all threads.
 
-use rayon::prelude::*;
 use smallfloat::p3109::Specialization;
+use smallfloat_kernels::parallel_fold;
 
 use crate::error::Error;
 use crate::kappa::defined::Defined;
@@ -42,7 +42,8 @@ pub fn sweep(
     let defined = Defined::new(operation)?;
     let formats = operation.operands();
     let block_bits = bits.min(BLOCK_BITS);
-    let block = |mut gauge: Gauge, block: u64| -> Result<Gauge, Error> {
+    let block = |gauge: Result<Gauge, Error>, block: u64| {
+        let mut gauge = gauge?;
         let mut operands = vec![0; formats.len()];
         let operands = &mut operands[..];
         for i in 0..1_u64 << block_bits {
@@ -56,8 +57,6 @@ pub fn sweep(
         progress(1 << block_bits);
         Ok(gauge)
     };
-    (0..1_u64 << (bits - block_bits))
-        .into_par_iter()
-        .try_fold(|| empty.clone(), block)
-        .try_reduce(|| empty.clone(), |early, late| Ok(early.merge(late)))
+    let merge = |early: Result<Gauge, Error>, late: Result<Gauge, Error>| Ok(early?.merge(late?));
+    parallel_fold(1 << (bits - block_bits), || Ok(empty.clone()), block, merge)
 }

@@ -611,10 +611,10 @@ impl Call {
         };
         #[expect(clippy::cast_possible_truncation, reason = "the code and eight bits of flags fit")]
         match self.to.width() {
-            ..=8 if !self.flags => Entries::Bare(parallel::collect(count, |i| entry(i, 8) as u8)),
-            ..=8 => Entries::Short(parallel::collect(count, |i| entry(i, 8) as u16)),
-            9..=16 => Entries::Medium(parallel::collect(count, |i| entry(i, 16) as u32)),
-            _ => Entries::Long(parallel::collect(count, |i| entry(i, 32))),
+            ..=8 if !self.flags => Entries::Bare(parallel::parallel_map(count, |i| entry(i, 8) as u8)),
+            ..=8 => Entries::Short(parallel::parallel_map(count, |i| entry(i, 8) as u16)),
+            9..=16 => Entries::Medium(parallel::parallel_map(count, |i| entry(i, 16) as u32)),
+            _ => Entries::Long(parallel::parallel_map(count, |i| entry(i, 32))),
         }
     }
 }

@@ -6,9 +6,9 @@ mod read;
 
 use std::io::Read;
 
-use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use smallfloat::{FlagOrder, FlagPolicy};
+use smallfloat_kernels::parallel_map;
 
 use self::kept::{KeptVectors, Thinning};
 pub(crate) use self::operands::OperandFile;
@@ -165,8 +165,8 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<CheckReport, Er
     let mut from = start.byte;
     while let Some(bytes) = block {
         let thinning = findings.kept.thinning();
-        let pieces: Vec<Piece> =
-            split(&bytes[from..]).into_par_iter().map(|piece| checker.piece(piece, thinning)).collect();
+        let pieces = split(&bytes[from..]);
+        let pieces: Vec<Piece> = parallel_map(pieces.len(), |at| checker.piece(pieces[at], thinning));
         for piece in pieces {
             findings.add(piece)?;
         }

@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
-use rayon::prelude::*;
 use smallfloat::FlagOrder;
+use smallfloat_kernels::parallel_map;
 
 use crate::error::Error;
 use crate::vectors::check::read::{LineReader, VectorLine, excerpt, guess_layout};
@@ -71,8 +71,8 @@ impl<R: Read> OperandFile<R> {
     pub(crate) fn read(mut self, mut deliver: impl FnMut(&[u64])) -> Result<(), Error> {
         let (mut lines, mut numbers, mut from) = (self.start.line, 0, self.start.byte);
         while let Some(bytes) = self.block {
-            let pieces: Vec<Piece> =
-                split(&bytes[from..]).into_par_iter().map(|piece| read_piece(&self.reader, piece)).collect();
+            let pieces = split(&bytes[from..]);
+            let pieces: Vec<Piece> = parallel_map(pieces.len(), |at| read_piece(&self.reader, pieces[at]));
             for piece in pieces {
                 if let Some(mut error) = piece.error {
                     if let Error::Vector { line, .. } = &mut error {

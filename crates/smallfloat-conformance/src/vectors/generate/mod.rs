@@ -10,9 +10,9 @@ use std::ops::Range;
 use std::sync::mpsc::sync_channel;
 use std::{io, thread};
 
-use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use smallfloat::FlagOrder;
+use smallfloat_kernels::{parallel_map, threads};
 
 pub use self::plan::{LineKind, Section, Selection, Shard, VectorPlan};
 use crate::error::Error;
@@ -144,7 +144,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Delivers all lines of a set in order, piece by piece. Lines are made on rayon's threads while
+/// Delivers all lines of a set in order, piece by piece. Lines are made on other threads while
 /// earlier ones are delivered on the caller's.
 ///
 /// # Errors
@@ -165,17 +165,17 @@ fn pieces<const N: usize>(
 ) -> Result<(), WriteError> {
     let writers = layouts.map(|(layout, order)| LineWriter::new(&set.unit, layout, set.flags.mask(), order));
     let lines = set.plan.lines();
-    let at_once = CHUNKS * rayon::current_num_threads();
+    let at_once = CHUNKS * threads();
     let (sender, receiver) = sync_channel(1);
     thread::scope(|scope| {
         let writers = &writers;
         scope.spawn(move || {
             let chunks = lines.div_ceil(CHUNK);
             for first in (0..chunks).step_by(at_once) {
-                let batch: Vec<Result<[Vec<u8>; N], Error>> = (first..chunks.min(first + at_once as u64))
-                    .into_par_iter()
-                    .map(|chunk| piece(set, writers, chunk * CHUNK..lines.min((chunk + 1) * CHUNK)))
-                    .collect();
+                let numbers: Vec<u64> = (first..chunks.min(first + at_once as u64)).collect();
+                let lines = |chunk: u64| chunk * CHUNK..lines.min((chunk + 1) * CHUNK);
+                let batch: Vec<Result<[Vec<u8>; N], Error>> =
+                    parallel_map(numbers.len(), |at| piece(set, writers, lines(numbers[at])));
                 // Nobody listens any more after an error.
                 if sender.send(batch).is_err() {
                     return;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use rayon::prelude::*;
+use smallfloat_kernels::parallel_map;
 
 use crate::error::Error;
 use crate::named::by_name;
@@ -171,19 +171,19 @@ impl VectorPlan {
             return Err(Error::TooManyVectors { name, bits, limit: MAX_BITS });
         }
         let parts = settings.len() as u64;
-        let sections: Result<Vec<_>, Error> = settings
-            .into_par_iter()
-            .enumerate()
-            .map(|(part, (ports, unit))| {
-                let part = part as u64;
-                let of_part = |count| share(count, part + 1, parts) - share(count, part, parts);
-                let selection = Selection { random, only, count: count.map(of_part) };
-                // Each setting has random words of its own.
-                let random = Weighted::new(unit.operands(), seed, part << 32);
-                let sections = sections(unit, level, random, selection)?;
-                Ok(sections.into_iter().map(move |section| Section { ports: ports.clone(), ..section }))
-            })
-            .collect();
+        let of_setting = |at: usize| {
+            let ((ports, unit), part) = (&settings[at], at as u64);
+            let of_part = |count| share(count, part + 1, parts) - share(count, part, parts);
+            let selection = Selection { random, only, count: count.map(of_part) };
+            // Each setting has random words of its own.
+            let random = Weighted::new(unit.operands(), seed, part << 32);
+            let mut sections = sections(unit, level, random, selection)?;
+            for section in &mut sections {
+                section.ports.clone_from(ports);
+            }
+            Ok(sections)
+        };
+        let sections: Result<Vec<_>, Error> = parallel_map(settings.len(), of_setting).into_iter().collect();
         let sections: Vec<_> = sections?.into_iter().flatten().collect();
         if sections.is_empty() {
             return Err(Error::NoLines);
