@@ -4,6 +4,8 @@
 //! file.
 #![no_main]
 
+use std::sync::OnceLock;
+
 use libfuzzer_sys::fuzz_target;
 use smallfloat_conformance::vectors::{
     CheckOptions, CoverageLevel, LineLayout, UnitUnderTest, VectorPlan, VectorSet, check,
@@ -15,6 +17,23 @@ const OPERATIONS: [&str; 4] = [
     "Class<e2m1fn>",
     "BlockReduceAdd<2, e8m0fnu, e2m1fn, e5m2>",
 ];
+
+/// Longer files only take longer.
+const LONGEST: usize = 1 << 14;
+
+/// A file of an operation in a layout, made and checked once, and how many vectors it has.
+fn ours(which: usize, unit: &UnitUnderTest, layout: LineLayout) -> &'static (Vec<u8>, u64) {
+    static FILES: [OnceLock<(Vec<u8>, u64)>; 16] = [const { OnceLock::new() }; 16];
+    FILES[which].get_or_init(|| {
+        let plan = VectorPlan::new(unit, Some(CoverageLevel::One), 0, Some(4)).expect("a plan");
+        let mut text = Vec::new();
+        VectorSet::new(unit.clone(), plan, None).write(layout, &mut text).expect("memory takes everything");
+        let options = CheckOptions { show: 2, ..CheckOptions::default() };
+        let report = check(&text[..], &options).expect("a file of ours");
+        assert!(report.passes());
+        (text, report.vectors)
+    })
+}
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, file)) = data.split_first() else { return };
@@ -38,10 +57,12 @@ fuzz_target!(|data: &[u8]| {
     // A whole file of ours with the bytes appended: they are read or refused, and the file is right
     // up to there.
     if choice & 32 != 0 {
-        let plan = VectorPlan::new(&unit, Some(CoverageLevel::One), 0, Some(4)).expect("a plan");
-        let mut text = Vec::new();
-        VectorSet::new(unit, plan, None).write(layout, &mut text).expect("memory takes everything");
-        let options = CheckOptions { show: 2, ..CheckOptions::default() };
-        assert!(check(&text[..], &options).expect("a file of ours").passes());
+        let (whole, vectors) = ours(choice % 16, &unit, layout);
+        if whole.len() + file.len() < LONGEST {
+            let options = CheckOptions { show: 2, ..CheckOptions::default() };
+            if let Ok(report) = check(&[whole, file].concat()[..], &options) {
+                assert!(report.vectors >= *vectors);
+            }
+        }
     }
 });
