@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::doctor::{FileFinding, Sure, contradiction};
 use crate::error::quoted;
@@ -13,7 +13,8 @@ use crate::file::formats::source::Source;
 use crate::file::input::TensorInfo;
 use crate::file::side::read_json;
 use crate::layout::convention::Companion;
-use crate::stored::scaled::Scaled;
+use crate::layout::grid::Granularity;
+use crate::stored::together::Neighbours;
 use crate::stored::view::View;
 use crate::verify::config::methods;
 
@@ -25,17 +26,26 @@ const SCALES: [Companion; 4] = [
     Companion::Suffix("_scales"),
 ];
 
+/// Blocks of OCP Microscaling Formats 1.0.
+const MX: Granularity = Granularity::Block { rows: 1, columns: 32 };
+
 /// Looks at the tensors that have scales beside them, whether readers know their layout or not.
-pub(super) fn check(file: &Path, source: &Source, findings: &mut Vec<FileFinding>) {
+pub(super) fn check(
+    file: &Path,
+    source: &Source,
+    neighbours: &Neighbours<'_>,
+    findings: &mut Vec<FileFinding>,
+) {
     let is_container = source.metadata().iter().any(|(key, _)| key == "smallfloat.version");
     if is_container || source.gguf().is_some() {
         return;
     }
-    let tiled = |name: &str| source.tensor(&Companion::Sibling("comfy_quant").of(name)).is_some();
+    let beside = |name: &str| source.tensor(name).or_else(|| neighbours.get(name).map(|other| other.info));
+    let tiled = |name: &str| beside(&Companion::Sibling("comfy_quant").of(name)).is_some();
     for info in source.tensors() {
         let base = ["_packed", "_blocks"].iter().find_map(|suffix| info.name.strip_suffix(suffix));
         let name = base.unwrap_or(&info.name);
-        let Some(scales) = SCALES.iter().find_map(|scale| source.tensor(&scale.of(name))) else { continue };
+        let Some(scales) = SCALES.iter().find_map(|scale| beside(&scale.of(name))) else { continue };
         if scales.name == info.name || tiled(name) {
             continue;
         }
@@ -45,7 +55,7 @@ pub(super) fn check(file: &Path, source: &Source, findings: &mut Vec<FileFinding
         };
         let packed = matches!(info.dtype, Dtype::U8 | Dtype::I8) && (base.is_some() || is_weight(name));
         if packed && !info.name.ends_with("_blocks") {
-            if let Some((kind, what, scheme)) = packed_codes(source, name, info, scales) {
+            if let Some((kind, what, scheme)) = packed_codes(&beside, name, info, scales) {
                 found(kind, Sure::Certain, what, Some(scheme));
             }
         } else if matches!(info.dtype, Dtype::F8E4M3 | Dtype::F8E5M2) {
@@ -68,15 +78,15 @@ fn is_weight(name: &str) -> bool {
 }
 
 /// What is wrong with two codes per byte.
-fn packed_codes(
-    source: &Source,
+fn packed_codes<'a>(
+    beside: &impl Fn(&str) -> Option<&'a TensorInfo>,
     name: &str,
     info: &TensorInfo,
     scales: &TensorInfo,
 ) -> Option<(&'static str, String, &'static str)> {
     let ([rows, bytes], [scale_rows, groups]) = (&info.shape[..], &scales.shape[..]) else { return None };
     let columns = bytes.checked_mul(2)?;
-    let named = |suffix: &str| source.tensor(&format!("{name}{suffix}"));
+    let named = |suffix: &str| beside(&format!("{name}{suffix}"));
     let is_e4m3 = scales.dtype == Dtype::F8E4M3;
     let length = if is_e4m3 { 16 } else { 32 };
     let scheme = match (info.name.ends_with("_packed"), is_e4m3) {
@@ -152,19 +162,12 @@ fn transposed(info: &TensorInfo, scales: &TensorInfo) -> Option<String> {
 }
 
 /// Looks at files that belong together, their index and their configuration.
-pub(super) fn check_together(path: &Path, views: &[View], findings: &mut Vec<FileFinding>) {
-    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
-    let config = match read_json(&folder.join(CONFIG)) {
-        Ok(config) => config,
-        Err(error) => {
-            // That of a folder is told with the folder.
-            if !path.is_dir() {
-                let what = format!("what `{CONFIG}` beside it says of a quantization can't be told: {error}");
-                findings.push(contradiction(path, None, what));
-            }
-            None
-        }
-    };
+pub(super) fn check_together(
+    path: &Path,
+    config: Option<&Map<String, Value>>,
+    views: &[View],
+    findings: &mut Vec<FileFinding>,
+) {
     if path.is_dir() {
         let names: Vec<BTreeSet<String>> = views.iter().map(scale_names).collect();
         let all: BTreeSet<&String> = names.iter().flatten().collect();
@@ -181,7 +184,7 @@ pub(super) fn check_together(path: &Path, views: &[View], findings: &mut Vec<Fil
             );
             findings.push(contradiction(views[i].source().path(), None, what));
         }
-        if let Some(index) = read_json(&folder.join(INDEX)).unwrap_or_default() {
+        if let Some(index) = read_json(&path.join(INDEX)).unwrap_or_default() {
             let said =
                 index.get("metadata").and_then(|metadata| metadata.get("total_size")).and_then(Value::as_u64);
             let found = views.iter().flat_map(|view| view.source().tensors()).map(|info| info.len);
@@ -198,9 +201,12 @@ pub(super) fn check_together(path: &Path, views: &[View], findings: &mut Vec<Fil
     let mut told = false;
     for view in views {
         for tensor in view.tensors() {
-            let Some(layout) = tensor.scaled().and_then(Scaled::layout) else { continue };
+            let Some(scaled) = tensor.scaled() else { continue };
+            let Some(layout) = scaled.layout() else { continue };
             let Some(methods) = methods(layout) else { continue };
             let what = match method {
+                // Dtypes say all that a reader of MXFP8 needs; no configuration has a word for it.
+                None if scaled.scales.dtype == Dtype::F8E8M0 && scaled.granularity == MX => continue,
                 None => format!("is in the layout {layout}, and `{CONFIG}` says nothing of a quantization"),
                 Some(method) if !methods.contains(&method) => format!(
                     "is in the layout {layout}, and `{CONFIG}` says that `quant_method` is {}",

@@ -11,14 +11,18 @@ mod source;
 mod tensors;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::file::folder::{CONFIG, INDEX};
 use crate::file::formats::source::Source;
+use crate::file::side::read_json;
 use crate::progress::Progress;
 use crate::stored::open::{list_shards, open_checkpoint};
-use crate::stored::view::View;
+use crate::stored::together::{Neighbours, open_together};
 use crate::verify::{folder, parts};
 
 /// The most elements of a tensor that are looked at.
@@ -90,15 +94,23 @@ fn examine_paths(
     let mut findings = Vec::new();
     for &path in paths {
         let before = findings.len();
+        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+        let config = side_file(path, &folder.join(CONFIG), &mut findings);
+        if path.is_dir() {
+            side_file(path, &folder.join(INDEX), &mut findings);
+        }
         let files = if path.is_dir() { list_shards(path)? } else { vec![path.to_path_buf()] };
+        // What is no file of tensors is an error, not a finding.
+        let opened = files.iter().map(|file| Source::open(file).map(Arc::new));
+        let opened = opened.collect::<Result<Vec<_>>>()?;
+        let neighbours = Neighbours::of(&opened);
         let mut views = Vec::new();
-        for file in &files {
-            // What is no file of tensors is an error, not a finding.
-            let headers = Source::open(file)?;
-            headers::check(file, &headers, &mut findings);
-            match View::open(file) {
+        for ((file, source), view) in files.iter().zip(&opened).zip(open_together(&opened, &neighbours)) {
+            headers::check(file, source, &neighbours, &mut findings);
+            match view {
                 Ok(view) => views.push(view),
-                Err(error) if findings.len() == before => {
+                // What is already told, of this file or one beside it, may be the reason.
+                Err(error) if !tells(&findings[before..], file, &error) => {
                     findings.push(refused(file, error.to_string()));
                 }
                 Err(_) => {}
@@ -115,7 +127,8 @@ fn examine_paths(
         }
         for view in &views {
             let file = view.source().path();
-            let told = findings[before..].iter().any(|finding| finding.file == file);
+            let told =
+                findings[before..].iter().any(|finding| finding.file == file && finding.tensor.is_some());
             if !told && let Err(error) = parts::check(view, file) {
                 findings.push(contradiction(file, error.tensor(), error.to_string()));
             }
@@ -123,10 +136,11 @@ fn examine_paths(
         if views.len() == files.len() {
             if path.is_dir()
                 && let Err(error) = open_checkpoint(path).and_then(|views| folder::check(path, &views))
+                && !tells(&findings[before..], path, &error)
             {
                 findings.push(contradiction(path, None, error.to_string()));
             }
-            headers::check_together(path, &views, &mut findings);
+            headers::check_together(path, config.as_ref(), &views, &mut findings);
         }
     }
     // One fault may show in several ways: of each tensor the first is told.
@@ -135,6 +149,28 @@ fn examine_paths(
         finding.tensor.is_none() || told.insert((finding.file.clone(), finding.tensor.clone()))
     });
     Ok(findings)
+}
+
+/// The JSON object of a file beside the tensors; one that can't be read is a finding of `path`.
+fn side_file(path: &Path, file: &Path, findings: &mut Vec<FileFinding>) -> Option<Map<String, Value>> {
+    match read_json(file) {
+        Ok(object) => object,
+        Err(error) => {
+            let what = format!(
+                "a file beside the tensors can't be read, so that what it says is not looked at: {error}"
+            );
+            findings.push(contradiction(path, None, what));
+            None
+        }
+    }
+}
+
+/// Returns whether findings tell what an error does: of the same file, or in the same words.
+fn tells(findings: &[FileFinding], file: &Path, error: &Error) -> bool {
+    let words = error.to_string();
+    findings
+        .iter()
+        .any(|finding| finding.file == file && finding.tensor.is_some() || finding.what.contains(&words))
 }
 
 /// A file that the readers refuse.

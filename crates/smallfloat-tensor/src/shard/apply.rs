@@ -25,7 +25,7 @@ use crate::quantize::checkpoint::{Checkpoint, TensorPosition};
 use crate::quantize::folder::json_text;
 use crate::report::{Report, TensorReport};
 use crate::shard::plan::Plan;
-use crate::stored::view::View;
+use crate::stored::together::open_files;
 
 /// The report of [`apply`].
 #[derive(Clone, PartialEq, Debug)]
@@ -113,8 +113,7 @@ pub fn apply(
         return Err(Error::option(what));
     };
     let options = Options { verify, overwrite: true, ..plan.recipe.options()? };
-    let views = plan.inputs.iter().map(|input| View::open(plan.input.join(&input.name)));
-    let views = views.collect::<Result<Vec<_>>>()?;
+    let views = open_files(plan.inputs.iter().map(|input| plan.input.join(&input.name)))?;
     plan.check_inputs(&views)?;
     let plan_sha256 = plan.sha256()?;
     if let Ok(report) = ShardReport::read(plan, &plan_sha256, shard, true, &mut |_| ()) {

@@ -2,8 +2,9 @@
 //!
 //! Source: the `gguf` package 0.19 (`quants.py`) and ggml (`ggml-quants.c`). Their tables of E2M1
 //! are doubled and their scales halved; the products are those of the plain ones. NVFP4's scales
-//! have no sign and read 0x7f as 0, and an F32 tensor beside the weight, `….scale` for `….weight`,
-//! multiplies them.
+//! have no sign and read 0x7f as 0. An F32 tensor beside a weight, `….scale` for `….weight`,
+//! multiplies it, whatever its type: llama.cpp looks for one beside every weight of a layer
+//! (`llama-model.cpp`) and multiplies what the weight gives with it (`llama-graph.cpp`).
 
 use smallfloat::Format;
 use smallfloat::codebook::INT8;
@@ -21,6 +22,7 @@ use crate::layout::packing::Packing;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::stored::foreign::Found;
 use crate::stored::scaled::{Placement, Scaled, ValueList, f32_at};
+use crate::stored::together::{Neighbours, Part};
 
 /// The name of a type, the format that has as many bits as its codes, how these are packed, and the
 /// format of its scales.
@@ -33,17 +35,21 @@ fn row(kind: BlockType) -> (&'static str, Format, Packing, Format) {
 }
 
 /// Finds the tensors of a GGUF file that are in blocks.
-pub(crate) fn find(source: &Source) -> Result<Found> {
+pub(crate) fn find(source: &Source, neighbours: Option<&Neighbours<'_>>) -> Result<Found> {
     let mut found = Found::new();
     for (info, kind, shape) in source.gguf().into_iter().flat_map(Gguf::blocks) {
         let refused = |what: String| Error::refused(Some(source.path()), Some(&info.name), what);
         let (name, element, packing, scale) = row(kind);
         let blocks = Blocks::of(kind);
-        let global = source.tensor(&Companion::Sibling("scale").of(&info.name));
+        let global = Companion::Sibling("scale").of(&info.name);
+        let own = source.tensor(&global).map(|info| Part { info, elsewhere: None });
+        let global = own.or_else(|| neighbours?.get(&global));
         // What is called `….scale` itself has none.
-        let global = global.filter(|global| kind == BlockType::Nvfp4 && global.name != info.name);
+        let global = global.filter(|global| global.info.name != info.name);
         let factor = match global {
-            Some(global) => factor(source, global).map_err(refused)?,
+            Some(Part { info, elsewhere }) => {
+                factor(elsewhere.map_or(source, |elsewhere| elsewhere), info).map_err(refused)?
+            }
             None => 1.0,
         };
         let granularity = Granularity::Block { rows: 1, columns: blocks.group };
@@ -63,12 +69,13 @@ pub(crate) fn find(source: &Source) -> Result<Found> {
             global: 1.0,
             factor,
             place: Placement::Blocks(blocks),
+            elsewhere: None,
             codebook: (kind == BlockType::Q8_0).then(|| ValueList::of(INT8)),
             layout: Some(name),
         };
         scaled.check(shape).map_err(refused)?;
         if let Some(global) = global {
-            found.insert(global.name.clone(), None);
+            found.insert(global.info.name.clone(), None);
         }
         found.insert(info.name.clone(), Some(Box::new((info.name.clone(), shape.to_vec(), scaled))));
     }

@@ -131,6 +131,7 @@ fn of_state(
         global: 1.0,
         factor: 1.0,
         place,
+        elsewhere: None,
         codebook: Some(ValueList {
             name: values_name,
             codebook: [NF4, BNB_FP4].into_iter().find(|codebook| {

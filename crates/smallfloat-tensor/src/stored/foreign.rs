@@ -23,16 +23,18 @@ use crate::file::formats::source::Source;
 use crate::file::input::TensorInfo;
 use crate::file::side::read_json;
 use crate::layout::convention::{
-    COMFY_METADATA, CONVENTIONS, Codes, Companion, Convention, Direction, Order, scale_format,
+    COMFY_METADATA, CONVENTIONS, Codes, Companion, Convention, Direction, Order, SCALED_FP8, scale_format,
 };
 use crate::layout::grid::{Granularity, Grid};
 use crate::layout::packing::Packing;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::stored::quark::{quark_format, quark_weight};
-use crate::stored::scaled::{Placement, Scaled, f32_at};
+use crate::stored::scaled::{Elsewhere, Placement, Scaled, f32_at};
+use crate::stored::together::{Neighbours, Part};
 
 /// The scaled tensors of a file: by the name of their codes, the tensor's own name and shape, and
-/// how it is stored. What belongs to them and is no tensor of its own has `None`.
+/// how it is stored. What belongs to them and is no tensor of its own has `None`, if it lies in
+/// another file too.
 pub(crate) type Found = HashMap<String, Option<Box<(String, Vec<u64>, Scaled)>>>;
 
 /// Longer markers are none.
@@ -50,8 +52,8 @@ struct Pending<'a> {
     format: Format,
     packing: Packing,
     codes: &'a TensorInfo,
-    scales: Option<&'a TensorInfo>,
-    global: Option<(&'a TensorInfo, Direction)>,
+    scales: Option<Part<'a>>,
+    global: Option<(Part<'a>, Direction)>,
 }
 
 impl Pending<'_> {
@@ -68,18 +70,25 @@ impl Pending<'_> {
 }
 
 /// Finds what is stored in a layout of other programs.
-pub(crate) fn find(source: &Source, known: Option<Granularity>) -> Result<Found> {
+pub(crate) fn find(
+    source: &Source,
+    known: Option<Granularity>,
+    neighbours: Option<&Neighbours<'_>>,
+) -> Result<Found> {
     let markers = Markers::read(source)?;
     markers.check(source)?;
     let mut found = crate::stored::codebook::find(source)?;
-    found.extend(crate::stored::blocks::find(source)?);
-    let pending = pending(source, &markers, &found, known)?;
+    found.extend(crate::stored::blocks::find(source, neighbours)?);
+    let pending = pending(source, &markers, &found, known, neighbours)?;
     let common = common(&pending);
     for tensor in pending {
         let refused = |what: String| Error::refused(Some(source.path()), Some(&tensor.codes.name), what);
         let granularity = choose(&tensor, &common).map_err(refused)?;
         let global = match tensor.global {
-            Some((global, direction)) => Some((global_scale(source, global).map_err(refused)?, direction)),
+            Some((global, direction)) => {
+                let source = global.elsewhere.map_or(source, |elsewhere| elsewhere);
+                Some((global_scale(source, global.info).map_err(refused)?, direction))
+            }
             None => None,
         };
         let of =
@@ -96,7 +105,7 @@ pub(crate) fn find(source: &Source, known: Option<Granularity>) -> Result<Found>
             entry: None,
             grid: tensor.grid(granularity),
             codes: tensor.codes.clone(),
-            scales: tensor.scales.unwrap_or(tensor.codes).clone(),
+            scales: tensor.scales.map_or(tensor.codes, |scales| scales.info).clone(),
             global: of(Direction::Divides),
             factor: of(Direction::Multiplies),
             place: if tensor.scales.is_some() {
@@ -104,20 +113,36 @@ pub(crate) fn find(source: &Source, known: Option<Granularity>) -> Result<Found>
             } else {
                 Placement::Alone
             },
+            elsewhere: tensor.scales.and_then(|scales| scales.elsewhere).cloned().map(Elsewhere),
             codebook: None,
             layout: Some(tensor.row.name),
         };
         scaled.check(&tensor.shape).map_err(refused)?;
         for companion in [tensor.scales, tensor.global.map(|(global, _)| global)].into_iter().flatten() {
-            found.insert(companion.name.clone(), None);
+            found.insert(companion.info.name.clone(), None);
         }
-        if let Some(sign) = tensor.row.sign {
-            found.insert(sign.of(tensor.name), None);
-        }
+        found.extend(signs(source, tensor.row, tensor.name).into_iter().map(|sign| (sign, None)));
         let shape = tensor.row.order.of_elements(&tensor.shape);
         found.insert(tensor.codes.name.clone(), Some(Box::new((tensor.name.to_owned(), shape, scaled))));
     }
     Ok(found)
+}
+
+/// The tensors by whose dtype ComfyUI knows that of a weight: at the top of the file, or of a part
+/// of the model that the weight is in.
+pub(crate) fn scaled_fp8<'a>(source: &'a Source, name: &'a str) -> impl Iterator<Item = &'a TensorInfo> {
+    /// Names of parts have few dots.
+    const DOTS: usize = 4;
+    let parts = std::iter::once(0).chain(name.match_indices('.').take(DOTS).map(|(dot, _)| dot + 1));
+    parts.filter_map(|end| source.tensor(&format!("{}{}", &name[..end], SCALED_FP8.of(""))))
+}
+
+/// The names of the tensors that say that a weight is in a layout.
+fn signs(source: &Source, row: &Convention, name: &str) -> Vec<String> {
+    match row.sign {
+        Some(SCALED_FP8) => scaled_fp8(source, name).map(|sign| sign.name.clone()).collect(),
+        sign => sign.map(|sign| sign.of(name)).into_iter().collect(),
+    }
 }
 
 /// Which of ComfyUI's formats layers have, as markers beside their weights or the metadata say.
@@ -200,7 +225,7 @@ fn common(pending: &[Pending<'_>]) -> Vec<Granularity> {
     let in_blocks = || pending.iter().filter(|tensor| matches!(tensor.choices[0], Granularity::Block { .. }));
     // There may be very many tensors, most of the same few shapes.
     let shapes: HashSet<(&[u64], &[u64])> =
-        in_blocks().filter_map(|tensor| Some((&*tensor.shape, &*tensor.scales?.shape))).collect();
+        in_blocks().filter_map(|tensor| Some((&*tensor.shape, &*tensor.scales?.info.shape))).collect();
     let open = in_blocks().filter(|tensor| tensor.choices.len() > 1);
     let mut sizes = HashSet::new();
     let fits_all = |&size: &Granularity| {
@@ -220,7 +245,7 @@ fn choose(tensor: &Pending<'_>, common: &[Granularity]) -> Result<Granularity, S
             Err(format!(
                 "scales of shape {:?} for {:?} elements may be of {}: a config.json beside the file decides, whose \
                  quantization_config has weight_block_size, or group_size in config_groups",
-                tensor.scales.map_or(&[][..], |scales| &scales.shape),
+                tensor.scales.map_or(&[][..], |scales| &scales.info.shape),
                 tensor.shape,
                 sizes.join(" or ")
             ))
@@ -233,19 +258,20 @@ fn pending<'a>(
     markers: &Markers,
     found: &Found,
     known: Option<Granularity>,
+    neighbours: Option<&'a Neighbours<'a>>,
 ) -> Result<Vec<Pending<'a>>> {
     let mut pending: Vec<Pending<'a>> = Vec::new();
     let config = Config::new(source.path(), known);
     let files = OtherFiles::new(source);
-    let by_name: HashMap<&str, &TensorInfo> =
-        source.tensors().iter().map(|info| (&*info.name, info)).collect();
+    let own: HashMap<&str, Part<'a>> =
+        source.tensors().iter().map(|info| (&*info.name, Part { info, elsewhere: None })).collect();
+    let part = |name: &str| own.get(name).copied().or_else(|| neighbours?.get(name));
     // What is a companion is no tensor of its own, whatever its dtype.
     let mut companions: HashSet<String> = HashSet::new();
     for info in source.tensors().iter().filter(|info| !found.contains_key(&info.name)) {
         let refused = |what: String| Error::refused(Some(source.path()), Some(&info.name), what);
         let marker = markers.of(&info.name);
-        let Some(matched) = CONVENTIONS.iter().find_map(|row| Matched::of(row, info, marker, &by_name))
-        else {
+        let Some(matched) = CONVENTIONS.iter().find_map(|row| Matched::of(row, info, marker, &part)) else {
             if let Some(marker) = marker.filter(|_| info.dtype.bits() <= 8) {
                 return Err(refused(format!(
                     "ComfyUI's marker says that it is {}, and its dtype {} or its scales are not those of it",
@@ -260,16 +286,16 @@ fn pending<'a>(
         if scales.is_none() {
             files.check(info, marker)?;
         }
-        companions.extend([scales, global].into_iter().flatten().map(|info| info.name.clone()));
-        companions.extend(row.sign.map(|sign| sign.of(name)));
+        companions.extend([scales, global].into_iter().flatten().map(|part| part.info.name.clone()));
+        companions.extend(signs(source, row, name));
         let format = match scales {
             None => smallfloat::formats::BINARY32,
-            Some(scales) => scale_format(scales.dtype).ok_or_else(|| {
+            Some(Part { info: scales, .. }) => scale_format(scales.dtype).ok_or_else(|| {
                 refused(format!("its scales `{}` are {}, which no reader knows", scales.name, scales.dtype))
             })?,
         };
         let codes = match scales {
-            Some(scales) => {
+            Some(Part { info: scales, .. }) => {
                 let fits =
                     |codes: &&Codes| codes.dtype == info.dtype && has_groups(info, scales, codes, row.order);
                 let fitting: Vec<Codes> = row.codes.iter().filter(fits).copied().collect();
@@ -288,7 +314,7 @@ fn pending<'a>(
         let choices = match (scales, codes.group) {
             (None, _) => vec![Granularity::Tensor],
             (Some(scales), 0) => {
-                choices(&shape, &scales.shape, config.block()?, format == E8M0FNU).map_err(refused)?
+                choices(&shape, &scales.info.shape, config.block()?, format == E8M0FNU).map_err(refused)?
             }
             (Some(_), columns) => vec![Granularity::Block { rows: 1, columns }],
         };
@@ -316,8 +342,8 @@ struct Matched<'a> {
     row: &'static Convention,
     name: &'a str,
     codes: Codes,
-    scales: Option<&'a TensorInfo>,
-    global: Option<&'a TensorInfo>,
+    scales: Option<Part<'a>>,
+    global: Option<Part<'a>>,
 }
 
 impl<'a> Matched<'a> {
@@ -325,14 +351,13 @@ impl<'a> Matched<'a> {
         row: &'static Convention,
         info: &'a TensorInfo,
         marker: Option<&str>,
-        by_name: &HashMap<&str, &'a TensorInfo>,
+        part: &impl Fn(&str) -> Option<Part<'a>>,
     ) -> Option<Self> {
         let name = info.name.strip_suffix(row.suffix).filter(|name| !name.is_empty())?;
         let codes = *row.codes.iter().find(|codes| codes.dtype == info.dtype)?;
         // A tensor is never its own companion, whatever it is called.
-        let named = |companion: Companion| {
-            by_name.get(&*companion.of(name)).copied().filter(|other| other.name != info.name)
-        };
+        let named =
+            |companion: Companion| part(&companion.of(name)).filter(|other| other.info.name != info.name);
         // What a marker names is of no layout without one.
         if row.marker != marker {
             return None;
@@ -349,7 +374,7 @@ impl<'a> Matched<'a> {
                 |codes: &Codes| codes.dtype == info.dtype && has_groups(info, scales, codes, row.order);
             typed && (told || row.codes.iter().any(grouped))
         };
-        if scales.is_some_and(|scales| !fits(scales)) {
+        if scales.is_some_and(|scales| !fits(scales.info)) {
             return None;
         }
         let global = match row.global {
@@ -570,8 +595,7 @@ impl<'a> OtherFiles<'a> {
                 }
                 if let Some(file) = self.of(info, &companion)? {
                     let what = format!(
-                        "its scales {} are in {} by the index; codes are read where their scales are in the same \
-                         file: write the checkpoint anew with both in one",
+                        "its scales {} are in {} by the index: name the folder, so that both files are read",
                         quoted(&companion),
                         quoted(file)
                     );

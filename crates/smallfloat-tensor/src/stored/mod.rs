@@ -10,5 +10,6 @@ pub(crate) mod quantized;
 pub(crate) mod quark;
 pub(crate) mod reader;
 pub(crate) mod scaled;
+pub(crate) mod together;
 pub(crate) mod transposed;
 pub(crate) mod view;

@@ -10,10 +10,13 @@ use serde_json::Value;
 use crate::error::{Error, Result, quoted};
 use crate::file::folder::{CONFIG, INDEX, check_complete, incomplete};
 use crate::file::side::read_json;
+use crate::stored::together::open_files;
 use crate::stored::view::View;
 
 /// Of whole models kept beside the shards in other forms, none is a faithful copy of the output.
-pub(crate) const STALE: [&str; 6] = ["bin", "pt", "pth", "gguf", "h5", "msgpack"];
+pub(crate) const STALE: [&str; 6] = ["bin", "pt", "pth", GGUF, "h5", "msgpack"];
+const GGUF: &str = "gguf";
+const ANOTHER_FORM: &str = "the model in another form";
 
 /// Files with configurations of the quantization that are not `config.json`.
 const OTHER_QUANTIZATION: [&str; 2] = ["hf_quant_config.json", "quantization_config.json"];
@@ -39,7 +42,20 @@ pub(crate) struct ExtraFiles {
 }
 
 impl Opened {
+    /// Opens what is to be written in another form.
+    ///
+    /// # Errors
+    /// As [`open_checkpoint`], and a folder of GGUF files.
     pub(crate) fn new(input: &Path) -> Result<Self> {
+        let opened = Self::any(input)?;
+        if opened.extra_files.is_some() && opened.views.iter().any(|view| view.source().gguf().is_some()) {
+            let what = "this folder has GGUF files and no .safetensors files: GGUF files are read one by one, name a file";
+            return Err(Error::unsupported(input, what));
+        }
+        Ok(opened)
+    }
+
+    fn any(input: &Path) -> Result<Self> {
         if !input.is_dir() {
             let view = View::open(input)?;
             let Some(name) = input.file_name().and_then(|name| name.to_str()) else {
@@ -54,7 +70,7 @@ impl Opened {
             });
         }
         let Listing { shards, others, not_copied } = list(input)?;
-        let views = shards.iter().map(|shard| View::open(input.join(shard))).collect::<Result<Vec<_>>>()?;
+        let views = open_files(shards.iter().map(|shard| input.join(shard)))?;
         check_index(input, &shards, &views)?;
         // What can't be read is refused before the work begins.
         read_json(&input.join(CONFIG))?;
@@ -82,7 +98,8 @@ impl Opened {
 }
 
 /// Opens a file, or all `.safetensors` files of a checkpoint folder, sorted by name: as its index
-/// says, if it has one, and with names that are unique in all of them.
+/// says, if it has one, and with names that are unique in all of them. Where there are none, the
+/// `.gguf` files are opened.
 ///
 /// # Errors
 /// What [`View::open`] refuses, an index that says something else, a name in two files.
@@ -94,7 +111,7 @@ fn open_all(path: &Path) -> Result<Vec<View>> {
     if !path.is_dir() {
         return Ok(vec![View::open(path)?]);
     }
-    let Opened { files, views, .. } = Opened::new(path)?;
+    let Opened { files, views, .. } = Opened::any(path)?;
     let mut seen: HashMap<&str, usize> = HashMap::new();
     for (file, view) in views.iter().enumerate() {
         for tensor in view.source().tensors() {
@@ -133,6 +150,7 @@ pub(crate) fn list(folder: &Path) -> Result<Listing> {
     check_complete(folder)?;
     let io = |e| Error::io("list", folder, e);
     let mut listing = Listing { shards: Vec::new(), others: Vec::new(), not_copied: Vec::new() };
+    let mut gguf = Vec::new();
     for entry in fs::read_dir(folder).map_err(io)? {
         let path = entry.map_err(io)?.path();
         let name = path.file_name().expect("an entry of a folder has a name").to_string_lossy().into_owned();
@@ -149,7 +167,11 @@ pub(crate) fn list(folder: &Path) -> Result<Listing> {
             Ok(kind) if kind.is_dir() => "a folder",
             Ok(kind) if !kind.is_file() => "not a regular file",
             _ if name.starts_with('.') => "hidden",
-            _ if STALE.contains(&extension) => "the model in another form",
+            _ if extension == GGUF => {
+                gguf.push(name);
+                continue;
+            }
+            _ if STALE.contains(&extension) => ANOTHER_FORM,
             _ if OTHER_QUANTIZATION.contains(&&*name) => "says how the input is quantized",
             _ if is_shard => {
                 listing.shards.push(name);
@@ -165,6 +187,11 @@ pub(crate) fn list(folder: &Path) -> Result<Listing> {
             return Err(Error::refused(Some(&path), None, what));
         }
         listing.not_copied.push(format!("{} ({why})", quoted(&name)));
+    }
+    if listing.shards.is_empty() {
+        listing.shards = gguf;
+    } else {
+        listing.not_copied.extend(gguf.iter().map(|name| format!("{} ({ANOTHER_FORM})", quoted(name))));
     }
     listing.shards.sort();
     listing.others.sort();

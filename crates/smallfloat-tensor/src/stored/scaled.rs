@@ -40,6 +40,8 @@ pub struct Scaled {
     /// What multiplies all scales.
     pub(crate) factor: f64,
     pub(crate) place: Placement,
+    /// The file of the scales, where that is not the file of the codes.
+    pub(crate) elsewhere: Option<Elsewhere>,
     /// The values of codes that are those of no format.
     pub(crate) codebook: Option<ValueList>,
     /// The layout's name; `None` for the native one.
@@ -58,6 +60,16 @@ pub(crate) struct ValueList {
 impl ValueList {
     pub(crate) fn of(codebook: Codebook) -> Self {
         Self { name: codebook.name(), values: codebook::values(codebook), codebook: Some(codebook) }
+    }
+}
+
+/// Another file of the same checkpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct Elsewhere(pub(crate) Arc<Source>);
+
+impl PartialEq for Elsewhere {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -194,6 +206,7 @@ impl Scaled {
             (Placement::Blocks(_), Some(spec)) => spec.code_size(),
             _ => index(u64::from(self.scales.dtype.bits() / 8)),
         };
+        let source = self.elsewhere.as_ref().map_or(source, |elsewhere| &elsewhere.0);
         let mut all = Vec::new();
         let (mut bytes, mut span) = (vec![0; index(columns) * size], Vec::new());
         for row in (row..row + rows).take_while(|_| columns > 0) {

@@ -22,6 +22,7 @@ use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::stored::foreign;
 use crate::stored::reader::Reader;
 use crate::stored::scaled::{Placement, Scaled, ValueList, f32_at};
+use crate::stored::together::Neighbours;
 
 /// The storage of a tensor.
 #[derive(Clone, PartialEq, Debug)]
@@ -110,10 +111,11 @@ impl TensorView {
 /// An opened file with the meaning of its tensors; biases are read, data is not.
 #[derive(Debug)]
 pub struct View {
-    source: Source,
+    source: Arc<Source>,
     tensors: Vec<TensorView>,
     by_name: NameIndex,
     is_container: bool,
+    elsewhere: Vec<String>,
 }
 
 impl View {
@@ -131,15 +133,24 @@ impl View {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn from_source(source: Source) -> Result<Self> {
-        Self::of(source, None)
+        Self::of(Arc::new(source), None, None)
     }
 
     /// Opens a file whose granularity is known, where shapes alone do not tell it.
     pub(crate) fn open_as(path: &Path, known: Option<Granularity>) -> Result<Self> {
-        Self::of(Source::open(path)?, known)
+        Self::of(Arc::new(Source::open(path)?), known, None)
     }
 
-    fn of(source: Source, known: Option<Granularity>) -> Result<Self> {
+    /// Views a file whose codes may have their scales in one of its neighbours.
+    pub(crate) fn with_neighbours(source: &Arc<Source>, neighbours: &Neighbours<'_>) -> Result<Self> {
+        Self::of(Arc::clone(source), None, Some(neighbours))
+    }
+
+    fn of(
+        source: Arc<Source>,
+        known: Option<Granularity>,
+        neighbours: Option<&Neighbours<'_>>,
+    ) -> Result<Self> {
         let count = source.tensors().len();
         let (mut found, mut is_companion) = (vec![None; count], vec![false; count]);
         let is_container = each_entry(&source, &mut |name, entry| {
@@ -163,8 +174,8 @@ impl View {
             }
         })?;
         if !is_container {
-            let tensors = Self::of_other_programs(&source, known)?;
-            return Ok(Self { tensors, source, by_name: NameIndex::default(), is_container });
+            let (tensors, elsewhere) = Self::of_other_programs(&source, known, neighbours)?;
+            return Ok(Self { tensors, source, by_name: NameIndex::default(), is_container, elsewhere });
         }
         let mut tensors = Vec::new();
         for ((info, found), is_companion) in source.tensors().iter().zip(found).zip(is_companion) {
@@ -177,12 +188,18 @@ impl View {
             let (name, &TensorInfo { dtype, offset, len, .. }) = (info.name.clone(), info);
             tensors.push(TensorView { info: TensorInfo { name, dtype, shape, offset, len }, stored });
         }
-        Ok(Self { tensors, source, by_name: NameIndex::default(), is_container })
+        let elsewhere = Vec::new();
+        Ok(Self { tensors, source, by_name: NameIndex::default(), is_container, elsewhere })
     }
 
-    /// The tensors of a file that is no native container.
-    fn of_other_programs(source: &Source, known: Option<Granularity>) -> Result<Vec<TensorView>> {
-        let mut found = foreign::find(source, known)?;
+    /// The tensors of a file that is no native container, and the names of those in other files
+    /// that belong to them.
+    fn of_other_programs(
+        source: &Source,
+        known: Option<Granularity>,
+        neighbours: Option<&Neighbours<'_>>,
+    ) -> Result<(Vec<TensorView>, Vec<String>)> {
+        let mut found = foreign::find(source, known, neighbours)?;
         let mut tensors = Vec::new();
         for info in source.tensors() {
             match found.remove(&info.name) {
@@ -198,7 +215,17 @@ impl View {
             }
         }
         check_names(source, &tensors)?;
-        Ok(tensors)
+        Ok((tensors, found.into_keys().collect()))
+    }
+
+    /// The names of tensors in other files that belong to those of this one.
+    pub(crate) fn elsewhere(&self) -> &[String] {
+        &self.elsewhere
+    }
+
+    /// Leaves out tensors that belong to those of other files.
+    pub(crate) fn hide(&mut self, names: &HashSet<String>) {
+        self.tensors.retain(|tensor| !names.contains(&tensor.info.name));
     }
 
     /// Returns the file.
@@ -405,6 +432,7 @@ fn codes(source: &Source, info: &TensorInfo, shape: &[u64], entry: Entry) -> Res
         global,
         factor: 1.0,
         place: Placement::Ordered(Order::Rows),
+        elsewhere: None,
         codebook: codebook.map(ValueList::of),
         layout: None,
     };

@@ -15,6 +15,7 @@ use crate::file::folder::{CONFIG, INDEX, incomplete, shard_number};
 use crate::file::side::read_json;
 use crate::stored::view::View;
 use crate::verify::config::agrees;
+use crate::verify::split;
 
 /// Checks the folder of these files.
 ///
@@ -23,6 +24,9 @@ use crate::verify::config::agrees;
 pub(crate) fn check(folder: &Path, views: &[View]) -> Result<()> {
     let names: Vec<&str> =
         views.iter().filter_map(|view| view.source().path().file_name()?.to_str()).collect();
+    if views.iter().any(|view| view.source().gguf().is_some()) {
+        return split::check_together(folder, views);
+    }
     check_numbers(folder, &names)?;
     check_index(folder, views)?;
     let path = folder.join(CONFIG);

@@ -8,6 +8,7 @@ pub(crate) mod folder;
 pub(crate) mod intervals;
 pub(crate) mod parts;
 pub(crate) mod source;
+pub(crate) mod split;
 
 use std::path::Path;
 
@@ -56,10 +57,11 @@ pub struct Verified {
 /// whole file. Files of other programs have no digests, and files from before there were records
 /// have none. In a folder, names are unique and where the index says, no shard is missing or left
 /// over, `config.json` says of the quantization what the files say, and some files may have nothing
-/// quantized in them.
+/// quantized in them. A folder of GGUF files has all parts of one.
 ///
 /// # Errors
-/// A file or folder with nothing quantized, or the first fault with tensor and element.
+/// A file or folder with nothing quantized, one part of a GGUF file that was split, or the first
+/// fault with tensor and element.
 pub fn verify(path: impl AsRef<Path>) -> Result<Verified> {
     verify_with(path, &mut |_| ())
 }
@@ -75,8 +77,9 @@ pub fn verify_with(path: impl AsRef<Path>, progress: &mut dyn FnMut(Progress<'_>
     if !views.iter().any(View::is_quantized) {
         return Err(nothing_quantized(path));
     }
-    if path.is_dir() {
-        folder::check(path, &views)?;
+    match &views[..] {
+        [view] if !path.is_dir() => split::check_alone(view)?,
+        views => folder::check(path, views)?,
     }
     check_all(&views, progress)
 }

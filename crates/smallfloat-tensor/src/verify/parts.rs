@@ -1,13 +1,15 @@
-//! Whether the parts of layouts are all there: codes without their scales, and scales, states and
-//! markers without their codes, are read as something else, or not at all.
+//! Whether the parts of layouts are all there and agree: codes without their scales, and scales,
+//! states and markers without their codes, are read as something else, or not at all.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use crate::error::{Error, Result, quoted};
 use crate::file::dtype::Dtype;
+use crate::file::input::TensorInfo;
 use crate::layout::convention::{COMFY_MARKER, CONVENTIONS, Companion};
 use crate::layout::scheme::is_weight;
+use crate::stored::foreign::scaled_fp8;
 use crate::stored::scaled::Scaled;
 use crate::stored::view::{Stored, TensorView, View};
 
@@ -29,11 +31,22 @@ pub(crate) fn check(view: &View, path: &Path) -> Result<()> {
         .map(|tensor| tensor.scaled().map_or(&*tensor.info.name, |scaled| &scaled.codes.name))
         .collect();
     for tensor in view.tensors() {
-        if let Some(what) = lonely(view, tensor, &scaled) {
+        if let Some(what) = lonely(view, tensor, &scaled).or_else(|| otherwise(view, tensor)) {
             return Err(Error::refused(Some(path), Some(&tensor.info.name), what));
         }
     }
     Ok(())
+}
+
+/// What is wrong with a weight that has another dtype than ComfyUI gives it. F32 stands for
+/// F8_E4M3 (`comfy/model_detection.py`).
+fn otherwise(view: &View, tensor: &TensorView) -> Option<String> {
+    let scaled = tensor.scaled().filter(|scaled| scaled.layout() == Some("ComfyUI scaled fp8"))?;
+    let dtype = |sign: &TensorInfo| if sign.dtype == Dtype::F32 { Dtype::F8E4M3 } else { sign.dtype };
+    let found = scaled.codes.dtype;
+    let sign = scaled_fp8(view.source(), &scaled.codes.name).find(|sign| dtype(sign) != found)?;
+    let (name, said) = (quoted(&sign.name), dtype(sign));
+    Some(format!("is {found}, and {name} says to ComfyUI that the weights of the file are {said}"))
 }
 
 /// What is wrong with a tensor that no layout reads together with others, if its name is that of a

@@ -1,9 +1,13 @@
 //! GGUF headers: values of every type, headers longer than what is read at once, places and counts
-//! at their limits. The bytes are put together here as ggml's `docs/gguf.md` says.
+//! at their limits; files that were split. The bytes are put together here as ggml's
+//! `docs/gguf.md` says.
 
 use std::fs;
 
-use smallfloat_tensor::{MAX_HEADER_BYTES, Result, Source, View};
+use smallfloat_tensor::{
+    Dtype, MAX_HEADER_BYTES, Options, Result, Scheme, Source, View, compare, dequantize, examine,
+    open_checkpoint, quantize, verify,
+};
 
 fn string(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
@@ -184,4 +188,101 @@ fn the_longest_header() {
             }
         }
     }
+}
+
+/// One of the parts that `gguf-split` makes of a file, with a tensor of MXFP4.
+fn part(number: u16, count: u16, tensors: i32, name: &str) -> Vec<u8> {
+    let pairs = [
+        pair("split.no", 2, &number.to_le_bytes()),
+        pair("split.count", 2, &count.to_le_bytes()),
+        pair("split.tensors.count", 5, &tensors.to_le_bytes()),
+    ];
+    file(3, &pairs, &[tensor(name, &[32], 39, 0)], &[[127].as_slice(), &[0x21; 16]].concat())
+}
+
+/// A part is not the file; all of them are.
+#[test]
+fn files_that_were_split() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |i: usize| folder.path().join(format!("model-{i:05}-of-00003.gguf"));
+    let refused = |part: &str| {
+        let error = verify(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("the checkpoint is incomplete") && error.contains(part), "{part}: {error}");
+        assert!(!examine(&[folder.path()], None, &mut |_| ()).unwrap().is_empty(), "{part}");
+    };
+    for (i, name) in ["a.weight", "b.weight", "c.weight"].into_iter().enumerate() {
+        fs::write(path(i + 1), part(u16::try_from(i).unwrap(), 3, 3, name)).unwrap();
+        let error = verify(path(i + 1)).unwrap_err().to_string();
+        let expected =
+            format!("this is part {} of the 3 parts of a GGUF file that was split, and incomplete", i + 1);
+        assert!(error.contains(&expected), "{error}");
+        match i {
+            0 => refused("of the 3 parts of its GGUF file number 2 is missing"),
+            1 => refused("of the 3 parts of its GGUF file number 3 is missing"),
+            _ => assert_eq!(verify(folder.path()).unwrap().files, 3),
+        }
+    }
+    assert_eq!(examine(&[folder.path()], None, &mut |_| ()).unwrap(), []);
+    let views = open_checkpoint(folder.path()).unwrap();
+    assert_eq!(views[2].values("c.weight").unwrap()[15..17], [0.5, 1.0]);
+    assert_eq!(compare(&views[0], &views[0]).unwrap().len(), 1);
+    // The number that multiplies a weight may be in another part than the weight.
+    let scale = [pair("split.no", 2, &[2, 0]), pair("split.count", 2, &[3, 0])];
+    let scale = file(3, &scale, &[tensor("a.scale", &[1], 0, 0)], &4_f32.to_le_bytes());
+    fs::write(path(3), scale).unwrap();
+    for (i, name) in ["a.weight", "b.weight"].into_iter().enumerate() {
+        let pairs = [pair("split.no", 2, &[u8::try_from(i).unwrap(), 0]), pair("split.count", 2, &[3, 0])];
+        let data = [&[127][..], &[0x21; 16]].concat();
+        fs::write(path(i + 1), file(3, &pairs, &[tensor(name, &[32], 39, 0)], &data)).unwrap();
+    }
+    verify(folder.path()).unwrap();
+    let views = open_checkpoint(folder.path()).unwrap();
+    assert_eq!(views[0].values("a.weight").unwrap()[15..17], [2.0, 4.0]);
+    assert_eq!((views[1].values("b.weight").unwrap()[0], views[2].tensors().len()), (0.5, 0));
+    for (i, name) in ["a.weight", "b.weight"].into_iter().enumerate() {
+        fs::write(path(i + 1), part(u16::try_from(i).unwrap(), 3, 3, name)).unwrap();
+    }
+    // One of them twice, of another file, with another count, or that is none.
+    for (bytes, part) in [
+        (part(0, 3, 3, "c.weight"), "are both part 1"),
+        (part(2, 4, 3, "c.weight"), "are parts of different GGUF files"),
+        (part(2, 3, 4, "c.weight"), "are parts of different GGUF files"),
+        (part(0, 1, 1, "c.weight"), "is no part of a split one"),
+    ] {
+        fs::write(path(3), bytes).unwrap();
+        refused(part);
+    }
+    fs::write(path(3), part(3, 3, 3, "c.weight")).unwrap();
+    for path in [path(3), folder.path().to_path_buf()] {
+        let error = verify(path).unwrap_err().to_string();
+        assert!(error.contains("its `split.no` is 3, and the parts are 0 to 2"), "{error}");
+    }
+    for (i, name) in ["a.weight", "b.weight", "c.weight"].into_iter().enumerate() {
+        fs::write(path(i + 1), part(u16::try_from(i).unwrap(), 3, 4, name)).unwrap();
+    }
+    refused("its parts have 3 tensors, and `split.tensors.count` is 4");
+    // Number 2 is missing however many files there are.
+    fs::write(path(3), part(u16::MAX - 1, u16::MAX, 3, "c.weight")).unwrap();
+    fs::remove_file(path(1)).unwrap();
+    fs::remove_file(path(2)).unwrap();
+    refused("of the 65535 parts of its GGUF file number 1 is missing");
+    // A whole file in a folder of its own, and beside safetensors.
+    fs::write(path(3), part(0, 1, 1, "c.weight")).unwrap();
+    assert_eq!((verify(path(3)).unwrap().files, verify(folder.path()).unwrap().files), (1, 1));
+    let wide = folder.path().join("wide.safetensors");
+    dequantize(path(3), &wide, Dtype::F32, None, true, &mut |_| ()).unwrap();
+    assert!(
+        verify(folder.path())
+            .unwrap_err()
+            .to_string()
+            .contains("no file of this folder has anything quantized")
+    );
+    fs::remove_file(wide).unwrap();
+    // Files of this kind are converted one by one.
+    let output = folder.path().join("out");
+    let error = dequantize(folder.path(), &output, Dtype::F32, None, true, &mut |_| ()).unwrap_err();
+    assert!(error.to_string().contains("GGUF files are read one by one"), "{error}");
+    let options: Options = "mxfp4".parse::<Scheme>().unwrap().options();
+    let error = quantize(folder.path(), &output, &options, &|_| true, &mut |_| ()).unwrap_err();
+    assert!(error.to_string().contains("GGUF files are read one by one") && !output.exists(), "{error}");
 }

@@ -1,14 +1,18 @@
 //! Files and folders that say two things, or lack a part: each is refused, or read as what decides
 //! in the programs that it is for. What codes stand for is computed here from the formats' texts.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{File, Tensor};
+use crate::common::{File, Random, Tensor};
 use crate::layout::layouts::{FromBytes as _, gguf};
 use safetensors::Dtype as T;
 use serde_json::{Value, json};
-use smallfloat_tensor::{Dtype, Options, Scheme, View, dequantize, examine, quantize, verify};
+use smallfloat_tensor::{
+    Dtype, Options, Scheme, Sharding, View, apply, dequantize, examine, finalize, open_checkpoint, plan,
+    quantize, verify,
+};
 
 fn u8s(shape: &[usize], bytes: Vec<u8>) -> Tensor {
     Tensor::new(T::U8, shape, bytes)
@@ -184,9 +188,36 @@ fn configurations_of_other_codes_are_refused() {
     verify(&output).unwrap();
 }
 
-/// Codes whose scales lie in another file of the checkpoint are other numbers without them.
+/// Moves tensors from the first shard of a folder of two to the second, in the index too.
+fn moved(output: &Path, suffixes: &[&str]) -> [PathBuf; 2] {
+    let files = [1, 2].map(|i| output.join(format!("model-0000{i}-of-00002.safetensors")));
+    let [mut one, mut two] = files.each_ref().map(|path| File::read(path));
+    let moved = |name: &String| suffixes.iter().any(|suffix| name.ends_with(suffix));
+    let names: Vec<String> = one.tensors.keys().filter(|name| moved(name)).cloned().collect();
+    assert_eq!(names.len(), suffixes.len(), "{suffixes:?}");
+    for name in &names {
+        two.tensors.insert(name.clone(), one.tensors.remove(name).unwrap());
+    }
+    one.write(&files[0]);
+    two.write(&files[1]);
+    edit(&output.join("model.safetensors.index.json"), |index| {
+        for name in names {
+            index["weight_map"][name] = json!("model-00002-of-00002.safetensors");
+        }
+    });
+    files
+}
+
+/// The tensors of a folder.
+fn tensors(folder: &Path) -> BTreeMap<String, Tensor> {
+    let files = ["model-00001-of-00002", "model-00002-of-00002"];
+    files.iter().flat_map(|file| File::read(&folder.join(format!("{file}.safetensors"))).tensors).collect()
+}
+
+/// Codes may have their scales in another file of the checkpoint; without it they are other
+/// numbers.
 #[test]
-fn scales_in_another_file_are_missed() {
+fn scales_in_another_file_are_read() {
     for (scheme, suffixes) in [
         ("fp8", &["_scale"][..]),
         ("deepseek", &["_scale_inv"]),
@@ -195,35 +226,56 @@ fn scales_in_another_file_are_missed() {
         ("quark-mxfp4", &["_scale"]),
         ("modelopt-nvfp4", &["_scale", "_scale_2"]),
         ("modelopt-nvfp4", &["_scale_2"]),
+        ("nvfp4-pack-quantized", &["_scale", "_global_scale"]),
         ("comfy-scaled-fp8", &[".scale_weight"]),
+        ("comfy-mxfp8", &["_scale"]),
         ("mxfp4-typed", &["_scale"]),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let output = quantized(folder.path(), scheme);
-        let files = [1, 2].map(|i| output.join(format!("model-0000{i}-of-00002.safetensors")));
-        let [mut one, mut two] = files.each_ref().map(|path| File::read(path));
-        let moved = |name: &String| suffixes.iter().any(|suffix| name.ends_with(suffix));
-        let names: Vec<String> = one.tensors.keys().filter(|name| moved(name)).cloned().collect();
-        assert_eq!(names.len(), suffixes.len(), "{scheme}");
-        for name in &names {
-            two.tensors.insert(name.clone(), one.tensors.remove(name).unwrap());
+        let [wide, wide_moved, again] = ["wide", "moved", "again"].map(|name| folder.path().join(name));
+        let widen = |wide: &Path| dequantize(&output, wide, Dtype::F64, None, true, &mut |_| ()).unwrap();
+        let (whole, counts) = (widen(&wide), verify(&output).unwrap());
+        let files = moved(&output, suffixes);
+        assert_eq!(verify(&output).unwrap(), counts, "{scheme}");
+        let found = examine(&[&output], None, &mut |_| ()).unwrap();
+        assert!(found.iter().all(|finding| finding.kind == "unrounded-scale"), "{scheme}: {found:?}");
+        assert_eq!(widen(&wide_moved).rounded, whole.rounded, "{scheme}");
+        assert_eq!(tensors(&wide_moved), tensors(&wide), "{scheme}");
+        let views = open_checkpoint(&output).unwrap();
+        assert_eq!(views.iter().map(|view| view.tensors().len()).sum::<usize>(), 2, "{scheme}");
+        // Quantized again, at once and in shards: all of it is written as if it had been in place.
+        let options = Options { overwrite: true, ..Options::new("e4m3fn".parse().unwrap()) };
+        quantize(&output, &again, &options, &|_| true, &mut |_| ()).unwrap();
+        verify(&again).unwrap();
+        let plan =
+            plan(&output, folder.path().join("planned"), &options, &|_| true, Sharding::Files).unwrap();
+        for shard in 0..2 {
+            apply(&plan, shard, true, &mut |_| ()).unwrap();
         }
-        one.write(&files[0]);
-        two.write(&files[1]);
-        edit(&output.join("model.safetensors.index.json"), |index| {
-            for name in names {
-                index["weight_map"][name] = json!("model-00002-of-00002.safetensors");
-            }
-        });
-        for path in [&output, &files[0]] {
-            refused(path, "are in `model-00002-of-00002.safetensors` by the index");
-            let error = View::open(&files[0]).unwrap_err().to_string();
-            assert!(error.contains("codes are read where their scales are in the same file"), "{error}");
-        }
+        finalize(&plan, true, &mut |_| ()).unwrap();
+        assert_eq!(tensors(&folder.path().join("planned")), tensors(&again), "{scheme}");
+        // A file alone.
+        let named = "are in `model-00002-of-00002.safetensors` by the index: name the folder";
+        refused(&files[0], if scheme == "comfy-mxfp8" { "its scales are not those of it" } else { named });
         // The index of another file says nothing of this one.
         let alone = folder.path().join("alone.safetensors");
         fs::copy(&files[0], &alone).unwrap();
-        drop(View::open(&alone).unwrap());
+        drop(View::open(&alone));
+        // Scales of another shape, or of a dtype that no reader knows.
+        let two = File::read(&files[1]);
+        for change in
+            [|tensor: &mut Tensor| tensor.dtype = T::BOOL, |tensor: &mut Tensor| tensor.shape.push(0)]
+        {
+            let mut file = two.clone();
+            let tensor =
+                file.tensors.iter_mut().find(|(name, _)| name.starts_with("model.layers.0")).unwrap().1;
+            change(tensor);
+            let bits = tensor.dtype.bitsize() / 8;
+            tensor.bytes.resize(tensor.shape.iter().product::<usize>() * bits, 0);
+            file.write(&files[1]);
+            assert!(verify(&output).is_err(), "{scheme}");
+        }
     }
 }
 
@@ -425,4 +477,96 @@ fn a_gguf_file_is_no_container() {
         (tensor.info.shape.as_slice(), tensor.scaled().unwrap().layout()),
         (&[2, 32][..], Some("GGUF MXFP4"))
     );
+}
+
+/// ComfyUI takes the dtype of `scaled_fp8` for that of all weights of a file, or of a part of it.
+#[test]
+fn weights_of_another_dtype_than_the_file_s() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let write = |weight: T, sign: &str, dtype: T, length: usize| {
+        let bytes = vec![0; length * if dtype == T::F32 { 4 } else { 1 }];
+        File::of([
+            ("model.m.weight", Tensor::new(weight, &[2, 32], vec![0x38; 64])),
+            ("model.m.scale_weight", f32s(&[0.5], &[1])),
+            (sign, Tensor::new(dtype, &[length], bytes)),
+        ])
+        .write(&path);
+    };
+    let value = |dtype: T| if dtype == T::F8_E4M3 { 0.5 } else { 0.25 };
+    for (weight, dtype, length, agrees) in [
+        (T::F8_E4M3, T::F8_E4M3, 0, true),
+        (T::F8_E4M3, T::F8_E4M3, 2, true),
+        (T::F8_E4M3, T::F32, 0, true),
+        (T::F8_E5M2, T::F8_E5M2, 0, true),
+        (T::F8_E4M3, T::F8_E5M2, 0, false),
+        (T::F8_E5M2, T::F8_E4M3, 2, false),
+        (T::F8_E5M2, T::F32, 0, false),
+    ] {
+        for sign in ["scaled_fp8", "model.scaled_fp8"] {
+            write(weight, sign, dtype, length);
+            if !agrees {
+                refused(&path, &format!("`{sign}` says to ComfyUI that the weights of the file are F8_E"));
+                continue;
+            }
+            verify(&path).unwrap();
+            let view = View::open(&path).unwrap();
+            assert_eq!(view.tensors().len(), 1, "{sign}");
+            assert_eq!(view.values("model.m.weight").unwrap(), [value(weight); 64]);
+        }
+        // That of another part of the model.
+        write(weight, "text.scaled_fp8", dtype, length);
+        verify(&path).unwrap();
+    }
+}
+
+/// What is written whole is healthy, whatever the scheme.
+#[test]
+fn the_doctor_finds_nothing_in_our_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, random) = (folder.path().join("in"), &mut Random(1));
+    fs::create_dir(&input).unwrap();
+    for name in ["model.layers.0.q.weight", "model.layers.1.k.weight"] {
+        let values: Vec<f64> = (0..64 * 256).map(|_| 0.02 * random.normal()).collect();
+        File::of([(name, Tensor::of(T::BF16, &values).shaped(&[64, 256]))])
+            .write(&input.join("model.safetensors"));
+    }
+    for scheme in Scheme::all().iter().filter(|scheme| !scheme.layout.is_gguf()) {
+        let output = quantized(folder.path(), scheme.name);
+        let found = examine(&[&output], None, &mut |_| ()).unwrap();
+        assert_eq!(found, [], "{}", scheme.name);
+    }
+}
+
+/// A configuration or an index that is no JSON is told, whatever else is found.
+#[test]
+fn side_files_that_can_not_be_read_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = quantized(folder.path(), "fp8");
+    let shard = |i: u32| output.join(format!("model-0000{i}-of-00002.safetensors"));
+    let found = |path: &Path| examine(&[path], None, &mut |_| ()).unwrap();
+    let tells = |path: &Path, name: &str| {
+        found(path).iter().any(|finding| finding.what.contains(name) && finding.what.contains("EOF while"))
+    };
+    for name in ["config.json", "model.safetensors.index.json"] {
+        let text = fs::read(output.join(name)).unwrap();
+        fs::write(output.join(name), "{\"a\": ").unwrap();
+        assert!(tells(&output, name), "{name}");
+        assert_eq!(tells(&shard(1), name), name == "config.json", "{name}");
+        assert_eq!(found(&output).len(), 1, "{name}: {:?}", found(&output));
+        // A file that is found to be wrong, and one that is refused, beside it.
+        let files = [1, 2].map(|i| fs::read(shard(i)).unwrap());
+        let mut file = File::read(&shard(1));
+        file.tensors.get_mut("model.layers.0.q.weight_scale").unwrap().bytes = vec![0, 0, 0x80, 0x7f];
+        file.write(&shard(1));
+        File::of([("x_blocks", u8s(&[2, 3, 16], vec![0; 96])), ("x_scales", u8s(&[2, 2], vec![0; 4]))])
+            .write(&shard(2));
+        assert!(tells(&output, name), "{name}");
+        // Without the configuration a file whose scales it divides is not looked at.
+        let others = found(&output).into_iter().filter(|finding| !finding.what.contains(name)).count();
+        assert_eq!(others, if name == "config.json" { 1 } else { 2 }, "{name}: {:?}", found(&output));
+        files.iter().zip(1..).for_each(|(file, i)| fs::write(shard(i), file).unwrap());
+        fs::write(output.join(name), text).unwrap();
+    }
+    assert_eq!(found(&output), []);
 }

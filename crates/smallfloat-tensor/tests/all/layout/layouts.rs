@@ -395,18 +395,19 @@ fn gguf_in_blocks() {
     };
     fs::write(&path, tensors((39, &[3, 64], mx.concat()))).unwrap();
     let half = |bytes: &[u8], i: usize, half: usize| bytes[i % half] >> (4 * (i / half)) & 15;
+    // The F32 beside a weight of any type multiplies it.
+    let factor = f64::from(0.3_f32);
     let value = |i: usize| {
         let block = &mx[i / 32];
-        e2m1(half(&block[1..], i % 32, 16)) * e8m0(block[0])
+        e2m1(half(&block[1..], i % 32, 16)) * (e8m0(block[0]) * factor)
     };
-    check_at(&path, "GGUF MXFP4", ("blk.0.attn_q.weight", &[3, 64]), value, 3);
+    check_at(&path, "GGUF MXFP4", ("blk.0.attn_q.weight", &[3, 64]), value, 2);
     let view = View::open(&path).unwrap();
     assert_eq!(view.values("blk.0.attn_norm.weight").unwrap(), [1.0, 2.0, 3.0]);
     let expected = [("general.name", "tiny"), ("tokens", r#"["<s>","a"]"#)];
     let metadata: Vec<_> = view.source().metadata().iter().map(|(k, v)| (&**k, &**v)).collect();
     assert_eq!(metadata, expected);
-    // NVFP4: four scales, then each 16 elements in 8 bytes; the F32 beside it multiplies. 0x7f is
-    // 0.
+    // NVFP4: four scales, then each 16 elements in 8 bytes. 0x7f is 0.
     let mut nv: Vec<Vec<u8>> =
         (0..3).map(|_| [bytes(random, 4, 0x7e, 1), bytes(random, 32, 0xff, 0)].concat()).collect();
     nv[1][2] = 0x7f;
@@ -414,7 +415,7 @@ fn gguf_in_blocks() {
     let value = |i: usize| {
         let (block, i) = (&nv[i / 64], i % 64);
         let scale = if block[i / 16] == 0x7f { 0.0 } else { e4m3(block[i / 16]) };
-        e2m1(half(&block[4 + i / 16 * 8..], i % 16, 8)) * (scale * f64::from(0.3_f32))
+        e2m1(half(&block[4 + i / 16 * 8..], i % 16, 8)) * (scale * factor)
     };
     check_at(&path, "GGUF NVFP4", ("blk.0.attn_q.weight", &[3, 64]), value, 2);
     // Q8_0: an F16, here 1.5 and 2^-14, then integers.
@@ -422,8 +423,25 @@ fn gguf_in_blocks() {
         .map(|scale: [u8; 2]| [scale.to_vec(), bytes(random, 32, 0xff, 0)].concat())
         .into();
     fs::write(&path, tensors((8, &[2, 32], q8.concat()))).unwrap();
-    let value = |i: usize| f64::from(q8[i / 32][2 + i % 32].cast_signed()) * [1.5, 2_f64.powi(-14)][i / 32];
-    check_at(&path, "GGUF Q8_0", ("blk.0.attn_q.weight", &[2, 32]), value, 3);
+    let value = |i: usize| {
+        f64::from(q8[i / 32][2 + i % 32].cast_signed()) * ([1.5, 2_f64.powi(-14)][i / 32] * factor)
+    };
+    check_at(&path, "GGUF Q8_0", ("blk.0.attn_q.weight", &[2, 32]), value, 2);
+    // Without one, and with one for each expert, which is not read.
+    let q8 = ("blk.0.ffn_up_exps.weight", 8, &[2, 32][..], q8.concat());
+    fs::write(&path, gguf(std::slice::from_ref(&q8))).unwrap();
+    let plain = |i: usize| value(i) / factor;
+    check_at(&path, "GGUF Q8_0", ("blk.0.ffn_up_exps.weight", &[2, 32]), plain, 1);
+    for (shape, kind, scale) in [
+        (&[2][..], 0, vec![0; 8]),
+        (&[1], 1, vec![0, 0x3c]),
+        (&[1], 0, vec![0; 4]),
+        (&[1], 0, vec![0, 0, 0x80, 0x7f]),
+    ] {
+        fs::write(&path, gguf(&[q8.clone(), ("blk.0.ffn_up_exps.scale", kind, shape, scale)])).unwrap();
+        let error = View::open(&path).unwrap_err().to_string();
+        assert!(error.contains("read is one positive F32 for the tensor"), "{error}");
+    }
     // A type without numbers here is named.
     fs::write(&path, gguf(&[("w", 12, &[256], vec![0; 144])])).unwrap();
     let error = View::open(&path).unwrap_err().to_string();
