@@ -60,7 +60,7 @@ fuzz_target!(|data: &[u8]| {
         let (whole, vectors) = ours(choice % 16, &unit, layout);
         if whole.len() + file.len() < LONGEST {
             let options = CheckOptions { show: 2, ..CheckOptions::default() };
-            if let Ok(report) = check(&[whole, file].concat()[..], &options) {
+            if let Ok(report) = check(&[whole.as_slice(), file].concat()[..], &options) {
                 assert!(report.vectors >= *vectors);
             }
         }
