@@ -198,18 +198,20 @@ fn full_blocks(view: &View, tensor: &TensorView, scaled: &Scaled) -> Result<Foun
     let codes = scaled.read_codes(view.source(), 0, index(count))?;
     let top = element.encode(element.max_finite()).expect("a value of the format");
     let sign = 1_u16 << (element.width() - 1);
-    let mut largest = std::collections::HashMap::new();
+    let mut ends = std::collections::HashMap::new();
     grid.each_run(0, codes.len(), |group, range| {
-        let most = codes[range]
-            .iter()
-            .map(|code| code & !sign)
-            .filter(|&code| element.classify(u64::from(code)) != Class::Nan);
-        let place = largest.entry(group).or_insert(0_u16);
-        *place = (*place).max(most.max().unwrap_or(0));
+        let magnitudes = codes[range].iter().map(|code| code & !sign);
+        let magnitudes =
+            magnitudes.filter(|&code| code > 0 && element.classify(u64::from(code)) != Class::Nan);
+        let (least, most) = ends.entry(group).or_insert((u16::MAX, 0));
+        for code in magnitudes {
+            (*least, *most) = (code.min(*least), code.max(*most));
+        }
     });
-    largest.retain(|_, code| *code > 0);
-    let blocks = largest.len() as u64;
-    let full = largest.values().filter(|&&code| u64::from(code) == top).count() as u64;
+    // Where all weights but zeros are as large, as ternary ones are, all blocks may reach the end.
+    ends.retain(|_, (least, most)| least < most);
+    let blocks = ends.len() as u64;
+    let full = ends.values().filter(|(_, most)| u64::from(*most) == top).count() as u64;
     // E2M1 rounds two thirds of a binade to its end.
     let least = if *element == E2M1FN { 4 * LEAST_BLOCKS } else { LEAST_BLOCKS };
     if blocks < least || full * 50 < blocks * 49 {

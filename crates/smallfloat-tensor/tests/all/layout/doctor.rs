@@ -597,3 +597,20 @@ fn healthy_files_are_left_alone() {
     assert!(invented.is_empty(), "{} of {files}:\n{}", invented.len(), invented.join("\n"));
     assert!(files >= 200, "{files}");
 }
+
+/// Weights of −a, 0 and a, as some models are trained to have, reach the end of their format in
+/// every block.
+#[test]
+fn weights_of_one_magnitude_are_healthy() {
+    for (scheme, size) in [("mxfp4-pack-quantized", 1.5), ("mxfp4-typed", 1.625), ("mxfp8-quantized", 1.75)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, file) = (folder.path().join("source"), folder.path().join("file"));
+        let random = &mut Random(3);
+        let values = (0..ROWS * COLUMNS).map(|_| size / 64.0 * random.normal().clamp(-1.0, 1.0).round());
+        let weight = Tensor::of(T::BF16, &values.collect::<Vec<f64>>()).shaped(&[ROWS, COLUMNS]);
+        File::of([(WEIGHT, weight)]).write(&source);
+        let options = scheme.parse::<Scheme>().unwrap().options();
+        quantize(&source, &file, &options, &|_| true, &mut |_| ()).unwrap();
+        assert_eq!(found(&file, Some(&source)), [], "{scheme}");
+    }
+}
