@@ -40,7 +40,7 @@ pub enum Error {
         known: &'static str,
     },
     /// No such solver.
-    #[error("solver `{text}` is not known: write sat, z3 or simulation")]
+    #[error("solver `{text}` is not known: write auto, sat, z3 or simulation")]
     Solver {
         /// The name as given.
         text: String,

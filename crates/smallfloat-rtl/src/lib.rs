@@ -20,6 +20,6 @@ mod tools;
 pub use cost::{Cost, cost};
 pub use error::Error;
 pub use generate::{Generated, generate};
-pub use proof::{Counterexample, Design, PortMap, Proof, ProofOptions, Solver, Verdict, prove};
+pub use proof::{Counterexample, Design, Method, PortMap, Proof, ProofOptions, Solver, Verdict, prove};
 pub use specification::{Port, Specification};
 pub use tools::stop;

@@ -6,7 +6,7 @@ use std::io;
 use super::Generated;
 use super::module::comment_lines;
 use crate::error::Error;
-use crate::proof::{Design, Proof, ProofOptions, Verdict, prove};
+use crate::proof::{Design, Method, Proof, ProofOptions, Verdict, prove};
 use crate::specification::Specification;
 use crate::tools::Folder;
 
@@ -39,6 +39,9 @@ impl Generated {
                 let inputs = inputs(proof.input_bits);
                 let what = if proof.compares_flags { "result and flags" } else { "result" };
                 match &proof.verdict {
+                    Verdict::Proved if proof.method == Method::Evaluation => format!(
+                        "Proved: {what} equal smallfloat {version}'s for each of all {inputs} inputs, evaluated one by one."
+                    ),
                     Verdict::Proved => format!(
                         "Proved: {what} equal smallfloat {version}'s specification for all {inputs} inputs."
                     ),

@@ -65,7 +65,7 @@ impl Design {
             self.parameters.iter().map(|(name, value)| format!(" -chparam {name} {value}")).collect();
         // `ls` lists the modules before one of them has to be there.
         let script = format!(
-            "{}\ntee -q -o modules.txt ls\nhierarchy -check -top {}{}\nproc\nflatten\nwrite_json design.json\n",
+            "{}\ntee -q -o modules.txt ls\nhierarchy -check -top {}{}\nproc\nflatten\nopt_clean\nwrite_json design.json\n",
             self.read_command()?,
             self.top,
             parameters.concat()

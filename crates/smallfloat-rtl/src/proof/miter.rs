@@ -7,6 +7,8 @@ use crate::specification::{Port, Specification};
 
 /// The module with the specification.
 pub(super) const SPECIFICATION: &str = "smallfloat_specification";
+/// The module with the design alone.
+pub(super) const DESIGN: &str = "smallfloat_design";
 /// The module with both.
 pub(super) const MITER: &str = "smallfloat_miter";
 
@@ -38,19 +40,7 @@ pub(super) fn text(design: &Design, specification: &Specification, bound: &Bound
     }
     text.push_str("    output wire equal\n);\n");
 
-    let parameters: Vec<String> =
-        design.parameters.iter().map(|(name, value)| format!(".{name}({value})")).collect();
-    let parameters =
-        if parameters.is_empty() { String::new() } else { format!("#({}) ", parameters.join(", ")) };
-    let connections: Vec<String> =
-        bound.connections.iter().map(|(name, value)| format!(".{name}({value})")).collect();
-    let _ = writeln!(
-        text,
-        "    {} {parameters}dut (\n        {}\n    );",
-        design.top,
-        connections.join(",\n        ")
-    );
-
+    text += &instance(design, bound);
     let spec_outputs = specification.outputs();
     for port in &spec_outputs {
         let _ = writeln!(text, "    wire {}specified_{};", range(port.bits), port.name);
@@ -92,6 +82,44 @@ pub(super) fn text(design: &Design, specification: &Specification, bound: &Bound
         outputs.iter().map(|port| format!("(given_{0} === expected_{0})", port.name)).collect();
     let _ = writeln!(text, "    assign equal = {};\nendmodule", agree.join(" && "));
     text
+}
+
+/// The input of [`design_alone`] that has to be 0.
+pub(super) const ZERO: &str = "smallfloat_zero";
+
+/// The design with the specification's names of its ports. An input that is 0 goes into each
+/// output, since Yosys' map of ports leaves out constant ones.
+pub(super) fn design_alone(design: &Design, specification: &Specification, bound: &Bound) -> String {
+    let mut ports = vec![format!("input wire {ZERO}")];
+    if design.latency > 0 {
+        ports.push("input wire clock".to_owned());
+    }
+    for port in specification.inputs() {
+        ports.push(format!("input wire {}{}", range(port.bits), port.name));
+    }
+    let mut wires = String::new();
+    for Port { name, bits } in outputs(specification, bound) {
+        let range = range(bits);
+        ports.push(format!("output wire {range}held_{name}"));
+        let _ = writeln!(wires, "    wire {range}given_{name};");
+        let _ = writeln!(wires, "    assign held_{name} = given_{name} ^ {{{bits}{{{ZERO}}}}};");
+    }
+    format!(
+        "module {DESIGN} (\n    {}\n);\n{wires}{}endmodule\n",
+        ports.join(",\n    "),
+        instance(design, bound)
+    )
+}
+
+/// The design's instance.
+fn instance(design: &Design, bound: &Bound) -> String {
+    let parameters: Vec<String> =
+        design.parameters.iter().map(|(name, value)| format!(".{name}({value})")).collect();
+    let parameters =
+        if parameters.is_empty() { String::new() } else { format!("#({}) ", parameters.join(", ")) };
+    let connections: Vec<String> =
+        bound.connections.iter().map(|(name, value)| format!(".{name}({value})")).collect();
+    format!("    {} {parameters}dut (\n        {}\n    );\n", design.top, connections.join(",\n        "))
 }
 
 /// The outputs that are compared, as wide as the design has them.

@@ -1,6 +1,8 @@
 //! Whether a design computes what a [`Specification`] says, for all inputs.
 
+mod circuit;
 mod elaborate;
+mod evaluate;
 mod miter;
 mod ports;
 mod simulate;
@@ -10,14 +12,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use smallfloat::Flags;
 use smallfloat_conformance::explain::explain;
 use smallfloat_conformance::vectors::CallOutcome;
 
 use crate::error::Error;
+use crate::proof::circuit::Circuit;
 use crate::proof::elaborate::write;
+use crate::proof::evaluate::{Evaluated, evaluate};
 use crate::proof::solve::Answer;
 use crate::specification::Specification;
 use crate::tools::Folder;
@@ -46,6 +50,9 @@ pub struct Design {
 /// What decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Solver {
+    /// Evaluation of the design for all inputs of up to 24 bits together, for chosen ones of more;
+    /// and the SAT solver in Yosys where that leaves it open.
+    Auto,
     /// The SAT solver in Yosys.
     Sat,
     /// Z3.
@@ -57,11 +64,12 @@ pub enum Solver {
 impl Solver {
     /// All of them with their names.
     pub const NAMED: &'static [(&'static str, Self)] =
-        &[("sat", Self::Sat), ("z3", Self::Z3), ("simulation", Self::Simulation)];
+        &[("auto", Self::Auto), ("sat", Self::Sat), ("z3", Self::Z3), ("simulation", Self::Simulation)];
 
     /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Sat => "sat",
             Self::Z3 => "z3",
             Self::Simulation => "simulation",
@@ -83,7 +91,7 @@ impl FromStr for Solver {
 pub struct ProofOptions<'a> {
     /// What decides.
     pub solver: Solver,
-    /// How long the solver may take.
+    /// How long the solver may take, and evaluation before it.
     pub timeout: Duration,
     /// Whether all inputs are simulated where the solver does not end, up to 2^32 of them.
     pub simulates: bool,
@@ -94,10 +102,10 @@ pub struct ProofOptions<'a> {
 }
 
 impl Default for ProofOptions<'_> {
-    /// The SAT solver in Yosys for ten minutes, then simulation.
+    /// Evaluation, the SAT solver in Yosys for ten minutes, then simulation.
     fn default() -> Self {
         Self {
-            solver: Solver::Sat,
+            solver: Solver::Auto,
             timeout: Duration::from_secs(600),
             simulates: true,
             keep: None,
@@ -109,11 +117,13 @@ impl Default for ProofOptions<'_> {
 /// What came of it.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// Design and specification are equal for all inputs, by a proof.
+    /// The design is right for all inputs: by a solver's proof that it equals its specification, or
+    /// because the circuit that Yosys makes of it was evaluated for each and gives what the library
+    /// gives.
     Proved,
-    /// They are equal for all inputs: each was simulated.
+    /// Design and specification are equal for all inputs: each was simulated.
     Simulated,
-    /// They differ.
+    /// The design is wrong.
     Refuted(Box<Counterexample>),
     /// Neither was found.
     Undecided {
@@ -137,16 +147,40 @@ pub struct Counterexample {
     pub explanation: String,
 }
 
+/// What a verdict came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// The design's circuit was evaluated, for each input or until one was wrong.
+    Evaluation,
+    /// A solver.
+    Solver(Solver),
+    /// Design and specification were simulated by Verilator.
+    Simulation,
+}
+
+impl Method {
+    /// Returns the name: that of a solver, `evaluation` or `simulation`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Evaluation => "evaluation",
+            Self::Solver(solver) => solver.name(),
+            Self::Simulation => "simulation",
+        }
+    }
+}
+
 /// A verdict and what it is about.
 #[derive(Clone, Debug)]
 pub struct Proof {
     /// The verdict.
     pub verdict: Verdict,
+    /// What it came from.
+    pub method: Method,
     /// How many bits the inputs have together.
     pub input_bits: u32,
     /// Whether flags were compared too.
     pub compares_flags: bool,
-    /// How long the solver or the simulation took.
+    /// How long all of it took, reading and compiling included.
     pub took: Duration,
 }
 
@@ -174,6 +208,7 @@ pub fn prove(
     specification: &Specification,
     options: &ProofOptions<'_>,
 ) -> Result<Proof, Error> {
+    let start = Instant::now();
     let text = specification.text(miter::SPECIFICATION)?;
     let temporary;
     let folder: &Path = if let Some(folder) = &options.keep {
@@ -188,19 +223,29 @@ pub fn prove(
     write(&folder.join("miter.sv"), &miter::text(design, specification, &bound))?;
 
     let input_bits = specification.inputs().iter().map(|port| port.bits).sum();
-    let of = |verdict, took| Proof { verdict, input_bits, compares_flags: bound.flag_bits.is_some(), took };
+    let compares_flags = bound.flag_bits.is_some();
+    let of = |verdict, method| Proof { verdict, method, input_bits, compares_flags, took: start.elapsed() };
     let found = |values: &BTreeMap<String, u64>| {
         counterexample(specification, &bound, values).map(|found| Verdict::Refuted(Box::new(found)))
     };
+    if options.solver == Solver::Auto {
+        let circuit = Circuit::read(design, specification, &bound, folder)?;
+        match evaluate(&circuit, specification, &bound, options.timeout)? {
+            Evaluated::Equal => return Ok(of(Verdict::Proved, Method::Evaluation)),
+            Evaluated::Differ(values) => return Ok(of(found(&values)?, Method::Evaluation)),
+            Evaluated::Open => {}
+        }
+    }
+    let solver = if options.solver == Solver::Auto { Solver::Sat } else { options.solver };
+    let method = Method::Solver(solver);
     let mut reason = String::new();
-    if options.solver != Solver::Simulation {
-        let (answer, took) = solve::solve(design, specification, &bound, options, folder)?;
-        match answer {
-            Answer::Equal => return Ok(of(Verdict::Proved, took)),
-            Answer::Differ(values) => return Ok(of(found(&values)?, took)),
+    if solver != Solver::Simulation {
+        match solve::solve(design, specification, &bound, solver, options.timeout, folder)? {
+            Answer::Equal => return Ok(of(Verdict::Proved, method)),
+            Answer::Differ(values) => return Ok(of(found(&values)?, method)),
             Answer::TimedOut => {
                 let seconds = options.timeout.as_secs();
-                reason = format!("the solver {} did not end within {seconds} s", options.solver.name());
+                reason = format!("the solver {} did not end within {seconds} s", solver.name());
             }
         }
     }
@@ -210,21 +255,21 @@ pub fn prove(
         }
         reason += text;
     };
-    if !options.simulates && options.solver != Solver::Simulation {
+    if !options.simulates && solver != Solver::Simulation {
         why_not("simulation was not wanted");
     } else if design.latency > 0 {
         why_not("designs with registers are not simulated");
     } else if input_bits > simulate::MAX_BITS {
         why_not(&format!("2^{input_bits} inputs are too many to be simulated"));
     } else {
-        let (differs, took) = simulate::simulate(design, specification, &bound, options, folder)?;
+        let differs = simulate::simulate(design, specification, &bound, options, folder)?;
         let verdict = match differs {
             Some(values) => found(&values.into_iter().collect())?,
             None => Verdict::Simulated,
         };
-        return Ok(of(verdict, took));
+        return Ok(of(verdict, Method::Simulation));
     }
-    Ok(of(Verdict::Undecided { reason }, Duration::ZERO))
+    Ok(of(Verdict::Undecided { reason }, method))
 }
 
 /// The counterexample of a solver's values, confirmed by the core.

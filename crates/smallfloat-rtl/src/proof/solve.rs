@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::elaborate::write;
 use super::miter::{self, MITER};
-use super::{Bound, Design, ProofOptions, Solver};
+use super::{Bound, Design, Solver};
 use crate::error::Error;
 use crate::specification::Specification;
 use crate::tools::{Run, YOSYS, Z3};
@@ -26,21 +26,22 @@ pub(super) fn solve(
     design: &Design,
     specification: &Specification,
     bound: &Bound,
-    options: &ProofOptions,
+    solver: Solver,
+    timeout: Duration,
     folder: &Path,
-) -> Result<(Answer, Duration), Error> {
+) -> Result<Answer, Error> {
     let inputs: Vec<String> = specification.inputs().into_iter().map(|port| port.name).collect();
     let outputs: Vec<String> = miter::outputs(specification, bound)
         .into_iter()
         .flat_map(|port| [format!("given_{}", port.name), format!("expected_{}", port.name)])
         .collect();
-    let seconds = options.timeout.as_secs().max(1);
+    let seconds = timeout.as_secs().max(1);
     let prepared = prepare(design)?;
-    if options.solver == Solver::Z3 {
+    if solver == Solver::Z3 {
         write(&folder.join("prove.ys"), &format!("{prepared}write_smt2 -wires miter.smt2\n"))?;
-        let run = yosys(folder, Some(options.timeout))?;
+        let run = yosys(folder, Some(timeout))?;
         if run.timed_out {
-            return Ok((Answer::TimedOut, run.took));
+            return Ok(Answer::TimedOut);
         }
         return with_z3(design.latency, &inputs, &outputs, seconds, folder);
     }
@@ -51,17 +52,17 @@ pub(super) fn solve(
         latency => format!(" -seq {} -prove-skip {latency}", latency + 1),
     };
     let show = show.concat();
-    let script = format!("{prepared}{MERGED}sat{sequence} -timeout {seconds} -prove equal 1{show} {MITER}\n");
+    let script =
+        format!("{prepared}{}sat{sequence} -timeout {seconds} -prove equal 1{show} {MITER}\n", merged());
     write(&folder.join("prove.ys"), &script)?;
-    let run = yosys(folder, Some(options.timeout + Duration::from_secs(5)))?;
-    let took = run.took;
+    let run = yosys(folder, Some(timeout + Duration::from_secs(5)))?;
     let says = |what: &str| run.text.contains(what);
     if says("no model found: SUCCESS!") {
-        Ok((Answer::Equal, took))
+        Ok(Answer::Equal)
     } else if says("model found: FAIL!") {
-        Ok((Answer::Differ(model(&run.text, &inputs, &outputs)), took))
+        Ok(Answer::Differ(model(&run.text, &inputs, &outputs)))
     } else if run.timed_out || says("TIMEOUT!") {
-        Ok((Answer::TimedOut, took))
+        Ok(Answer::TimedOut)
     } else {
         Err(Error::NoAnswer { tool: YOSYS.name, message: run.error() })
     }
@@ -69,15 +70,23 @@ pub(super) fn solve(
 
 /// Gates, of which ABC merges those that it knows to be equal: what design and specification have
 /// in common is not proved twice.
-const MERGED: &str = "opt_expr\nopt_merge -share_all\nopt_clean\ntechmap\nabc -g AND\nopt_clean\n";
+fn merged() -> String {
+    format!("opt_expr\nopt_merge -share_all\nopt_clean\n{GATES}abc -g AND\nopt_clean\n")
+}
 
-/// The commands that lead to the flat miter. Registers may start with any value, so that what is
-/// proved of their first results holds for all. Unknown bits (x) are inputs that nobody has chosen,
-/// so that a design whose result depends on them is wrong.
+/// The commands that make one module of plain registers and cells. Registers may start with any
+/// value, so that what is proved of their first results holds for all. Unknown bits (x) are inputs
+/// that nobody has chosen, so that a design whose result depends on them is wrong.
+pub(super) const FLAT: &str = "proc -noopt\nflatten\nsetattr -unset init w:*\nsetundef -undriven -anyseq\n\
+    opt_clean\nmemory_collect\nmemory_map\nasync2sync\ndffunmap\nopt_clean\n";
+
+/// The commands that make gates of cells; some cells have unknown bits that show only then.
+pub(super) const GATES: &str = "techmap\nsetundef -undriven -anyseq\n";
+
+/// The commands that lead to the flat miter.
 fn prepare(design: &Design) -> Result<String, Error> {
     Ok(format!(
-        "{}\nread_verilog -sv specification.sv miter.sv\nhierarchy -check -top {MITER}\nproc -noopt\nflatten\n\
-         setattr -unset init w:*\nsetundef -undriven -anyseq\nmemory -nomap\nmemory_map\nopt_clean\n",
+        "{}\nread_verilog -sv specification.sv miter.sv\nhierarchy -check -top {MITER}\n{FLAT}",
         design.read_command()?
     ))
 }
@@ -116,7 +125,7 @@ fn with_z3(
     outputs: &[String],
     seconds: u64,
     folder: &Path,
-) -> Result<(Answer, Duration), Error> {
+) -> Result<Answer, Error> {
     use std::fmt::Write as _;
     let path = folder.join("miter.smt2");
     let mut query =
@@ -138,10 +147,9 @@ fn with_z3(
     write(&path, &query)?;
     let arguments = [format!("-T:{seconds}"), "miter.smt2".to_owned()];
     let run = Z3.run(folder, &arguments, Some(Duration::from_secs(seconds + 10)))?;
-    let took = run.took;
     let mut lines = run.text.lines().map(str::trim);
     match lines.find(|line| ["sat", "unsat", "timeout", "unknown"].contains(line)) {
-        Some("unsat") => Ok((Answer::Equal, took)),
+        Some("unsat") => Ok(Answer::Equal),
         Some("sat") => {
             let mut values = BTreeMap::new();
             for (name, _) in &asked {
@@ -151,10 +159,10 @@ fn with_z3(
                 };
                 values.insert((*name).clone(), value);
             }
-            Ok((Answer::Differ(values), took))
+            Ok(Answer::Differ(values))
         }
-        Some(_) => Ok((Answer::TimedOut, took)),
-        None if run.timed_out => Ok((Answer::TimedOut, took)),
+        Some(_) => Ok(Answer::TimedOut),
+        None if run.timed_out => Ok(Answer::TimedOut),
         None => Err(Error::NoAnswer { tool: Z3.name, message: run.last_lines() }),
     }
 }

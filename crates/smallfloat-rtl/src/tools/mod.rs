@@ -22,7 +22,6 @@ pub(crate) struct Run {
     pub(crate) succeeded: bool,
     /// Whether it was stopped because its time was over.
     pub(crate) timed_out: bool,
-    pub(crate) took: Duration,
 }
 
 /// A tool of Debian's.
@@ -84,7 +83,7 @@ pub(crate) fn run(mut command: Command, limit: Option<Duration>) -> io::Result<R
     let text = |stream: thread::JoinHandle<String>| stream.join().expect("a reader of text does not panic");
     let mut printed = text(out);
     printed += &text(err);
-    Ok(Run { text: printed, succeeded: status.success(), timed_out, took: start.elapsed() })
+    Ok(Run { text: printed, succeeded: status.success(), timed_out })
 }
 
 impl Run {

@@ -4,8 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use smallfloat::Flags;
 use smallfloat_conformance::vectors::UnitUnderTest;
-use smallfloat_rtl::{Counterexample, Design, Error, ProofOptions, Solver, Specification, Verdict, prove};
+use smallfloat_rtl::{
+    Counterexample, Design, Error, Method, ProofOptions, Solver, Specification, Verdict, generate, prove,
+};
 
 use crate::has;
 
@@ -64,9 +67,9 @@ fn the_examples_converter_is_proved_and_its_mutants_are_refuted() {
     let tesla = conversion("cfloat8_1_4_3:bias=7");
     let gradual = conversion("cfloat8_1_4_3:bias=7,subnormals=gradual");
     assert!(matches!(decide(&converter(0, 0), &tesla, Solver::Sat), Verdict::Proved));
-    assert!(matches!(decide(&converter(0, 1), &gradual, Solver::Sat), Verdict::Proved));
+    assert!(matches!(decide(&converter(0, 1), &gradual, Solver::Auto), Verdict::Proved));
     for mutation in 1..=4 {
-        let found = confirm(decide(&converter(mutation, 0), &tesla, Solver::Sat), &tesla);
+        let found = confirm(decide(&converter(mutation, 0), &tesla, Solver::Auto), &tesla);
         // It rounds ties away from zero.
         assert!(mutation != 4 || found.explanation.contains("tie"), "{}", found.explanation);
     }
@@ -165,14 +168,16 @@ fn a_multiplier_is_proved_and_its_mutants_are_refuted() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = file(folder.path(), MULTIPLIER);
     let specification = operation("Multiply<e4m3fn>");
-    assert!(matches!(decide(&design(&path, "mul"), &specification, Solver::Sat), Verdict::Proved));
-    for bug in 1..=3 {
-        let design = Design { parameters: vec![("BUG".into(), bug)], ..design(&path, "mul") };
-        let found = confirm(decide(&design, &specification, Solver::Sat), &specification);
-        match bug {
-            2 => assert_eq!(found.operands, [0x5b, 0x2e]),
-            3 => assert_eq!(found.operands[0], 0),
-            _ => {}
+    for solver in [Solver::Auto, Solver::Sat] {
+        assert!(matches!(decide(&design(&path, "mul"), &specification, solver), Verdict::Proved));
+        for bug in if solver == Solver::Auto { 1..=3 } else { 3..=3 } {
+            let design = Design { parameters: vec![("BUG".into(), bug)], ..design(&path, "mul") };
+            let found = confirm(decide(&design, &specification, solver), &specification);
+            match bug {
+                2 => assert_eq!(found.operands, [0x5b, 0x2e]),
+                3 => assert_eq!(found.operands[0], 0),
+                _ => {}
+            }
         }
     }
 }
@@ -227,10 +232,80 @@ fn a_pipelined_adder_is_proved_for_its_latency_alone() {
     let path = file(folder.path(), ADDER);
     let specification = operation("Add<e4m3fn>");
     let after = |latency| Design { latency, ..design(&path, "add") };
-    assert!(matches!(decide(&after(2), &specification, Solver::Sat), Verdict::Proved));
-    confirm(decide(&after(1), &specification, Solver::Sat), &specification);
+    for solver in [Solver::Auto, Solver::Sat] {
+        assert!(matches!(decide(&after(2), &specification, solver), Verdict::Proved));
+        confirm(decide(&after(1), &specification, solver), &specification);
+    }
     let error = prove(&after(0), &specification, &ProofOptions::default()).expect_err("it has registers");
     assert!(matches!(error, Error::Sequential { .. }), "{error}");
+}
+
+/// Registers with a reset of their own, an enable, and a result that a branch leaves open.
+#[test]
+fn registers_with_reset_and_enable_are_plain_where_these_are_tied() {
+    if !has("yosys", "-V") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let specification = operation("Negate<e2m1fn>");
+    for edge in ["", " or negedge rst_n"] {
+        let text = format!(
+            "module negate(input clock, rst_n, en, input [3:0] x, output reg [3:0] result);
+                always @(posedge clock{edge})
+                    if (!rst_n) result <= 4'd0;
+                    else if (en) result <= x ^ 4'h8;
+            endmodule"
+        );
+        let path = file(folder.path(), &text);
+        let tied = |rst_n, en| Design {
+            latency: 1,
+            ties: vec![("rst_n".into(), rst_n), ("en".into(), en)],
+            ..design(&path, "negate")
+        };
+        for solver in [Solver::Auto, Solver::Sat] {
+            assert!(matches!(decide(&tied(1, 1), &specification, solver), Verdict::Proved));
+            for wrong in [tied(0, 1), tied(1, 0)] {
+                confirm(decide(&wrong, &specification, solver), &specification);
+            }
+        }
+    }
+}
+
+/// What is evaluated for all inputs is said so, and more inputs are left to the solver.
+#[test]
+fn few_inputs_are_evaluated_and_many_are_left_to_the_solver() {
+    if !has("yosys", "-V") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let prove = |text: &str, specification: &Specification| {
+        let path = file(folder.path(), &format!("module unit({text} endmodule"));
+        let proof =
+            prove(&design(&path, "unit"), specification, &ProofOptions::default()).expect("a verdict");
+        (matches!(proof.verdict, Verdict::Proved), proof.method)
+    };
+    let eight = operation("Negate<e4m3fn>");
+    let negate = "input [7:0] x, output [7:0] result); assign result =";
+    assert_eq!(prove(&format!("{negate} x ^ 8'h80;"), &eight), (true, Method::Evaluation));
+    assert_eq!(prove(&format!("{negate} x ^ {{x != 8'h35, 7'h00}};"), &eight), (false, Method::Evaluation));
+    // A loop's variable is no latch, although a branch leaves it as it is.
+    let looped = "input [7:0] x, output reg [7:0] result); integer i; always @* begin result = x ^ 8'h80;
+        if (x[0]) for (i = 7; i < 8; i = i + 1) result[i] = !x[i]; end";
+    assert_eq!(prove(looped, &eight), (true, Method::Evaluation));
+    // An unknown bit that decides nothing, which evaluation alone can't see.
+    let same = format!("{negate} u ? x ^ 8'h80 : x + 8'h80;").replace("assign", "wire u = 1'bx; assign");
+    assert_eq!(prove(&same, &eight), (true, Method::Solver(Solver::Sat)));
+    // One of 2^32, in no test vector.
+    let wide = conversion("e2m1fn").with_flags(Flags::NONE);
+    let right = generate(&wide, "right").expect("a unit").module;
+    let wrong_where = |condition: &str| {
+        format!(
+            "input [31:0] x, output [3:0] result); wire [3:0] given; right right(.x(x), .result(given));
+                assign result = given ^ {{3'd0, {condition}}}; endmodule {right} module other;"
+        )
+    };
+    assert_eq!(prove(&wrong_where("1'b0"), &wide), (true, Method::Solver(Solver::Sat)));
+    assert_eq!(prove(&wrong_where("x == 32'h35a7193c"), &wide), (false, Method::Solver(Solver::Sat)));
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn proved(args: &Args, unit: &Generated, specification: &Specification) -> Resul
     let bar = ProofBar::new(timeout);
     let progress = |inputs, of| bar.simulated(inputs, of);
     let progress = Some(&progress as &dyn Fn(u64, u64));
-    let options = ProofOptions { solver: Solver::Sat, timeout, simulates: true, keep: None, progress };
+    let options = ProofOptions { solver: Solver::Auto, timeout, simulates: true, keep: None, progress };
     let proof = unit
         .prove(specification, &options)
         .context("nothing is written without a proof; --unproved writes it")?;

@@ -7,7 +7,9 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use smallfloat_conformance::vectors::CallOutcome;
-use smallfloat_rtl::{Counterexample, Design, PortMap, Proof, ProofOptions, Solver, Specification, Verdict};
+use smallfloat_rtl::{
+    Counterexample, Design, Method, PortMap, Proof, ProofOptions, Solver, Specification, Verdict,
+};
 
 use crate::arguments::rounding::integer;
 use crate::arguments::unit::UnitArgs;
@@ -24,9 +26,11 @@ Examples:
   smallfloat prove --dut sr.sv --top sr --op convert --from bfloat16 --to e4m3fn --rounding stochastic-a \\
       --random-bits 8 --solver z3 --keep proof/
 
-Writes a specification in SystemVerilog (`smallfloat rtl spec` shows it), puts it beside the design, and
-has Yosys prove that both agree for all inputs. A counterexample is confirmed by the library and
-explained. Unknown values (x) count as wrong.
+First the design is evaluated, as gates that Yosys makes of it, and held against the library: for all
+inputs if they have at most 24 bits together, else for those of test vectors. Where that leaves it open,
+a specification in SystemVerilog (`smallfloat rtl spec` shows it) is put beside the design, and Yosys
+proves that both agree for all inputs. A counterexample is confirmed by the library and explained.
+Unknown values (x) count as wrong.
 
 Ports are x, y and z, random, bias, result and flags, for --latency clock, or as --ports maps them. A
 format of Tesla's without a bias (--to cfloat8_1_4_3) means all 64, by the port bias; with one, a port
@@ -73,8 +77,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=64))]
     latency: u32,
 
-    /// What decides: sat (Yosys), z3, or simulation (Verilator, all inputs)
-    #[arg(long, value_name = "SOLVER", default_value = "sat")]
+    /// What decides: auto (evaluation, then sat), sat (Yosys), z3, or simulation (all inputs)
+    #[arg(long, value_name = "SOLVER", default_value = "auto")]
     solver: Solver,
 
     /// How many seconds the solver may take
@@ -172,10 +176,12 @@ fn print(args: &Args, specification: &Specification, proof: &Proof, out: &mut Ou
         Verdict::Refuted(_) => "refuted".to_owned(),
         Verdict::Undecided { .. } => return Ok(()),
     };
-    let by = match (&proof.verdict, args.solver) {
-        (Verdict::Simulated, _) | (_, Solver::Simulation) => "Verilator",
-        (_, Solver::Z3) => "Z3",
-        (_, Solver::Sat) => "Yosys",
+    let by = match (proof.method, &proof.verdict) {
+        (Method::Evaluation, Verdict::Proved) => "each evaluated",
+        (Method::Evaluation, _) => "by evaluation",
+        (Method::Solver(Solver::Z3), _) => "Z3",
+        (Method::Solver(_), _) => "Yosys",
+        (Method::Simulation, _) => "Verilator",
     };
     writeln!(out, "{}", out.bold(answer))?;
     writeln!(out, "  {}: {operation}{bias}", args.top)?;
@@ -203,7 +209,7 @@ fn to_json(args: &Args, specification: &Specification, proof: &Proof) -> Value {
         "bias": if specification.has_bias_port() { "port" } else { "constant" },
         "input_bits": proof.input_bits,
         "flags": proof.compares_flags && !specification.flags().is_empty(),
-        "solver": args.solver.name(),
+        "method": proof.method.name(),
         "seconds": proof.took.as_secs_f64(),
     });
     match &proof.verdict {

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use smallfloat_rtl::{Counterexample, Design, Proof, ProofOptions, Solver, Verdict, prove};
+use smallfloat_rtl::{Counterexample, Design, Method, Proof, ProofOptions, Solver, Verdict, prove};
 
 use crate::has;
 use journal::{Journal, Judged};
@@ -54,44 +54,46 @@ fn confirm(unit: &Unit, found: &Counterexample, compares_flags: bool) {
 }
 
 /// The right unit's verdict, in a word for its row.
-fn judge_unit(unit: &Unit) -> Judged {
-    let proof = judge(unit, &unit.text, &unit.parameters, Solver::Sat);
+fn judge_unit(unit: &Unit, solver: Solver) -> Judged {
+    let proof = judge(unit, &unit.text, &unit.parameters, solver);
     let verdict = match &proof.verdict {
-        Verdict::Proved => "proved",
-        Verdict::Simulated => "simulated",
-        Verdict::Undecided { .. } => "undecided",
+        Verdict::Proved => format!("proved by {}", proof.method.name()),
+        Verdict::Simulated => "simulated".to_owned(),
+        Verdict::Undecided { .. } => "undecided".to_owned(),
         Verdict::Refuted(found) => panic!("{}: {}", unit.name, found.explanation),
     };
-    Judged { verdict: verdict.to_owned(), seconds: proof.took.as_secs_f64() }
+    Judged { verdict, seconds: proof.took.as_secs_f64() }
 }
 
-/// A mutant's verdict: `refuted`, `without effect` or `undecided`.
+/// A mutant's verdict: `refuted by` what found it, `without effect` or `undecided`.
 fn judge_mutant(unit: &Unit, mutant: &Mutant) -> Judged {
-    let proof = judge(unit, &mutant.text, &mutant.parameters, Solver::Sat);
+    let proof = judge(unit, &mutant.text, &mutant.parameters, Solver::Auto);
     let verdict = match &proof.verdict {
         Verdict::Refuted(found) => {
             confirm(unit, found, proof.compares_flags);
-            "refuted"
+            format!("refuted by {}", proof.method.name())
         }
-        Verdict::Undecided { .. } => "undecided",
-        // A change without effect: all inputs are simulated to see that it has none.
+        Verdict::Undecided { .. } => "undecided".to_owned(),
+        // A change without effect: the solver has to agree.
         Verdict::Proved | Verdict::Simulated if !mutant.must_differ => {
-            if matches!(proof.verdict, Verdict::Proved) && unit.latency == 0 && proof.input_bits <= 24 {
-                let again = judge(unit, &mutant.text, &mutant.parameters, Solver::Simulation);
-                let is_equal = matches!(again.verdict, Verdict::Simulated);
-                assert!(is_equal, "{}: {}", unit.name, mutant.what);
+            if proof.method == Method::Evaluation {
+                let again = judge(unit, &mutant.text, &mutant.parameters, Solver::Sat);
+                assert!(matches!(again.verdict, Verdict::Proved), "{}: {}", unit.name, mutant.what);
             }
-            "without effect"
+            "without effect".to_owned()
         }
         other => panic!("{}, {}: {other:?}", unit.name, mutant.what),
     };
-    Judged { verdict: verdict.to_owned(), seconds: proof.took.as_secs_f64() }
+    Judged { verdict, seconds: proof.took.as_secs_f64() }
 }
 
 /// A unit, its mutants, and the names of their verdicts in the journal.
 struct Entry {
     unit: Unit,
+    /// Of the unit's own verdict.
     key: String,
+    /// Of the solver's, where evaluation alone gave that.
+    solver_key: String,
     mutants: Vec<(String, Mutant)>,
 }
 
@@ -101,37 +103,44 @@ fn entries(is_extensive: bool) -> Vec<Entry> {
         let mutants = mutants
             .into_iter()
             .map(|mutant| {
-                let expected = if mutant.must_differ { "differs" } else { "may differ" };
+                let expected = if mutant.must_differ { "differs, auto" } else { "may differ, auto" };
                 (journal::key(&unit, &mutant.text, &mutant.parameters, expected), mutant)
             })
             .collect();
-        Entry { key: journal::key(&unit, &unit.text, &unit.parameters, "right"), unit, mutants }
+        let key = |solver: Solver| journal::key(&unit, &unit.text, &unit.parameters, solver.name());
+        Entry { key: key(Solver::Auto), solver_key: key(Solver::Sat), unit, mutants }
     };
     units::all(is_extensive).into_iter().map(entry).collect()
 }
 
 /// A row for each unit: its verdict, or `open`, and what has been found of its mutants.
 fn rows(entries: &[Entry], journal: &Journal) -> String {
-    let mut rows = "unit,style,operation,input_bits,verdict,seconds,mutants,refuted,without_effect,undecided,mutant_seconds,slowest\n"
+    let mut rows = "unit,style,operation,input_bits,verdict,method,seconds,solver_seconds,mutants,refuted,by_evaluation,without_effect,undecided,mutant_seconds,slowest\n"
         .to_owned();
-    for Entry { unit, key, mutants } in entries {
+    for Entry { unit, key, solver_key, mutants } in entries {
         let found: Vec<&Judged> = mutants.iter().filter_map(|(key, _)| journal.get(key)).collect();
-        let count = |verdict: &str| found.iter().filter(|judged| judged.verdict == verdict).count();
+        let count = |verdict: &str| found.iter().filter(|judged| judged.verdict.starts_with(verdict)).count();
         let seconds = found.iter().map(|judged| judged.seconds);
         let (verdict, own) = match journal.get(key) {
             Some(judged) => (judged.verdict.as_str(), judged.seconds),
             None => ("open", 0.0),
         };
+        let (verdict, method) = verdict.split_once(" by ").unwrap_or((verdict, ""));
+        // Where evaluation has decided, the solver need not end.
+        let solver = journal.get(solver_key).filter(|judged| judged.verdict.starts_with("proved"));
+        let solver = solver.map(|judged| format!("{:.1}", judged.seconds));
         let input_bits: u32 = unit.specification.inputs().iter().map(|port| port.bits).sum();
         // Writing to a string can't fail.
         let _ = writeln!(
             rows,
-            "{},{},\"{}\",{input_bits},{verdict},{own:.1},{},{},{},{},{:.1},{:.1}",
+            "{},{},\"{}\",{input_bits},{verdict},{method},{own:.1},{},{},{},{},{},{},{:.1},{:.1}",
             unit.name,
             unit.style,
             unit.specification.unit().operation(),
+            solver.unwrap_or_default(),
             mutants.len(),
             count("refuted"),
+            count("refuted by evaluation"),
             count("without effect"),
             count("undecided"),
             seconds.clone().sum::<f64>(),
@@ -149,16 +158,26 @@ fn right_units_are_proved_and_mutants_refuted() {
     let is_extensive = std::env::var_os("SMALLFLOAT_EXTENSIVE").is_some();
     let entries = entries(is_extensive);
     let keys = entries.iter().flat_map(|entry| {
-        std::iter::once(entry.key.as_str()).chain(entry.mutants.iter().map(|(key, _)| key.as_str()))
+        [entry.key.as_str(), &entry.solver_key]
+            .into_iter()
+            .chain(entry.mutants.iter().map(|(key, _)| key.as_str()))
     });
     let file = std::env::var_os("SMALLFLOAT_ROWS");
     let file = file.as_deref().map(Path::new);
     let mut journal = Journal::open(file, keys);
-    let all = entries.iter().map(|entry| 1 + entry.mutants.len()).sum::<usize>();
+    let all = entries.iter().map(|entry| 2 + entry.mutants.len()).sum::<usize>();
     eprintln!("{} of {all} verdicts are there", journal.len());
     for entry in &entries {
-        let Entry { unit, key, mutants } = entry;
-        journal.find(key, &format!("of {all}: {}", unit.name), || judge_unit(unit));
+        let Entry { unit, key, solver_key, mutants } = entry;
+        journal.find(key, &format!("of {all}: {}", unit.name), || judge_unit(unit, Solver::Auto));
+        let own = journal.get(key).expect("it was just judged");
+        if own.verdict == "proved by sat" {
+            let same = Judged { verdict: own.verdict.clone(), seconds: own.seconds };
+            journal.find(solver_key, &format!("of {all}: the same"), || same);
+        } else {
+            let what = format!("of {all}: {}, solver", unit.name);
+            journal.find(solver_key, &what, || judge_unit(unit, Solver::Sat));
+        }
         for (key, mutant) in mutants {
             let what = format!("of {all}: {}, {}", unit.name, mutant.what);
             journal.find(key, &what, || judge_mutant(unit, mutant));
@@ -169,7 +188,9 @@ fn right_units_are_proved_and_mutants_refuted() {
     }
     let of = |verdict: &str, counts: &dyn Fn(&Mutant) -> bool| {
         let mutants = entries.iter().flat_map(|entry| &entry.mutants);
-        mutants.filter(|(key, m)| counts(m) && journal.get(key).is_some_and(|j| j.verdict == verdict)).count()
+        mutants
+            .filter(|(key, m)| counts(m) && journal.get(key).is_some_and(|j| j.verdict.starts_with(verdict)))
+            .count()
     };
     let (refuted, single) = (of("refuted", &|_| true), of("refuted", &|mutant| mutant.is_single));
     assert!(refuted >= if is_extensive { 100 } else { 8 }, "{refuted} mutants");

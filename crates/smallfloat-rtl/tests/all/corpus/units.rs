@@ -1,6 +1,6 @@
 //! The units of the corpus: generated, of the examples, and of other people's styles.
 
-use smallfloat::Format;
+use smallfloat::{FlagPolicy, Format, NanResult, Preset};
 use smallfloat_conformance::vectors::UnitUnderTest;
 use smallfloat_rtl::specification::Port;
 use smallfloat_rtl::{PortMap, Specification, generate};
@@ -192,12 +192,15 @@ pub(crate) fn all(is_extensive: bool) -> Vec<Unit> {
         }
     }
     for (to, exponent, name) in [("e4m3fn", 4, "f32_to_fp8_e4m3"), ("e5m2", 5, "f32_to_fp8_e5m2")] {
-        let operation = format!("Convert<binary32, {to}, (NearestTiesToEven, SatFinite), semantics=ieee>");
+        // OCP's NaN, which has all bits set, and else the rules of RISC-V.
+        let [from, to]: [Format; 2] = ["binary32", to].map(|name| name.parse().expect("a format"));
+        let unit = UnitUnderTest::convert(&from, &to, Some(Preset::OcpSaturate), None, None).expect("a unit");
+        let unit = unit.with_flag_policy(FlagPolicy::RISCV.with_nan(NanResult::Projection), true);
         let mut unit = example(
             name,
             include_str!("../../../../../examples/fp8/f32_to_fp8.sv"),
             exponent,
-            specification(&operation, Some("riscv")),
+            Specification::new(unit).expect("a specification"),
             "x=f32,result=code",
         );
         unit.top = "f32_to_fp8".into();
