@@ -22,7 +22,7 @@ use crate::layout::packing::Packing;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::stored::foreign::Found;
 use crate::stored::scaled::{Placement, Scaled, ValueList, f32_at};
-use crate::stored::together::{Neighbours, Part};
+use crate::stored::together::{Neighbour, Neighbours};
 
 /// The name of a type, the format that has as many bits as its codes, how these are packed, and the
 /// format of its scales.
@@ -42,12 +42,12 @@ pub(crate) fn find(source: &Source, neighbours: Option<&Neighbours<'_>>) -> Resu
         let (name, element, packing, scale) = row(kind);
         let blocks = Blocks::of(kind);
         let global = Companion::Sibling("scale").of(&info.name);
-        let own = source.tensor(&global).map(|info| Part { info, elsewhere: None });
+        let own = source.tensor(&global).map(|info| Neighbour { info, elsewhere: None });
         let global = own.or_else(|| neighbours?.get(&global));
         // What is called `….scale` itself has none.
         let global = global.filter(|global| global.info.name != info.name);
         let factor = match global {
-            Some(Part { info, elsewhere }) => {
+            Some(Neighbour { info, elsewhere }) => {
                 factor(elsewhere.map_or(source, |elsewhere| elsewhere), info).map_err(refused)?
             }
             None => 1.0,

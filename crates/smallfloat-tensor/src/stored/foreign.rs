@@ -30,7 +30,7 @@ use crate::layout::packing::Packing;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::stored::quark::{quark_format, quark_weight};
 use crate::stored::scaled::{Elsewhere, Placement, Scaled, f32_at};
-use crate::stored::together::{Neighbours, Part};
+use crate::stored::together::{Neighbour, Neighbours};
 
 /// The scaled tensors of a file: by the name of their codes, the tensor's own name and shape, and
 /// how it is stored. What belongs to them and is no tensor of its own has `None`, if it lies in
@@ -52,8 +52,8 @@ struct Pending<'a> {
     format: Format,
     packing: Packing,
     codes: &'a TensorInfo,
-    scales: Option<Part<'a>>,
-    global: Option<(Part<'a>, Direction)>,
+    scales: Option<Neighbour<'a>>,
+    global: Option<(Neighbour<'a>, Direction)>,
 }
 
 impl Pending<'_> {
@@ -263,8 +263,8 @@ fn pending<'a>(
     let mut pending: Vec<Pending<'a>> = Vec::new();
     let config = Config::new(source.path(), known);
     let files = OtherFiles::new(source);
-    let own: HashMap<&str, Part<'a>> =
-        source.tensors().iter().map(|info| (&*info.name, Part { info, elsewhere: None })).collect();
+    let own: HashMap<&str, Neighbour<'a>> =
+        source.tensors().iter().map(|info| (&*info.name, Neighbour { info, elsewhere: None })).collect();
     let part = |name: &str| own.get(name).copied().or_else(|| neighbours?.get(name));
     // What is a companion is no tensor of its own, whatever its dtype.
     let mut companions: HashSet<String> = HashSet::new();
@@ -290,12 +290,12 @@ fn pending<'a>(
         companions.extend(signs(source, row, name));
         let format = match scales {
             None => smallfloat::formats::BINARY32,
-            Some(Part { info: scales, .. }) => scale_format(scales.dtype).ok_or_else(|| {
+            Some(Neighbour { info: scales, .. }) => scale_format(scales.dtype).ok_or_else(|| {
                 refused(format!("its scales `{}` are {}, which no reader knows", scales.name, scales.dtype))
             })?,
         };
         let codes = match scales {
-            Some(Part { info: scales, .. }) => {
+            Some(Neighbour { info: scales, .. }) => {
                 let fits =
                     |codes: &&Codes| codes.dtype == info.dtype && has_groups(info, scales, codes, row.order);
                 let fitting: Vec<Codes> = row.codes.iter().filter(fits).copied().collect();
@@ -342,8 +342,8 @@ struct Matched<'a> {
     row: &'static Convention,
     name: &'a str,
     codes: Codes,
-    scales: Option<Part<'a>>,
-    global: Option<Part<'a>>,
+    scales: Option<Neighbour<'a>>,
+    global: Option<Neighbour<'a>>,
 }
 
 impl<'a> Matched<'a> {
@@ -351,7 +351,7 @@ impl<'a> Matched<'a> {
         row: &'static Convention,
         info: &'a TensorInfo,
         marker: Option<&str>,
-        part: &impl Fn(&str) -> Option<Part<'a>>,
+        part: &impl Fn(&str) -> Option<Neighbour<'a>>,
     ) -> Option<Self> {
         let name = info.name.strip_suffix(row.suffix).filter(|name| !name.is_empty())?;
         let codes = *row.codes.iter().find(|codes| codes.dtype == info.dtype)?;

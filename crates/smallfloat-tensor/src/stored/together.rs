@@ -12,28 +12,28 @@ use crate::stored::view::View;
 
 /// A tensor that belongs to another one.
 #[derive(Clone, Copy)]
-pub(crate) struct Part<'a> {
+pub(crate) struct Neighbour<'a> {
     pub(crate) info: &'a TensorInfo,
     /// The file that has it, where that is not the file of the other.
     pub(crate) elsewhere: Option<&'a Arc<Source>>,
 }
 
 /// The tensors of all files by name. Names that two files have are of neither.
-pub(crate) struct Neighbours<'a>(HashMap<&'a str, Option<Part<'a>>>);
+pub(crate) struct Neighbours<'a>(HashMap<&'a str, Option<Neighbour<'a>>>);
 
 impl<'a> Neighbours<'a> {
     pub(crate) fn of(sources: &'a [Arc<Source>]) -> Self {
         let mut parts = HashMap::new();
         for source in sources {
             for info in source.tensors() {
-                let part = Part { info, elsewhere: Some(source) };
+                let part = Neighbour { info, elsewhere: Some(source) };
                 parts.entry(&*info.name).and_modify(|other| *other = None).or_insert(Some(part));
             }
         }
         Self(parts)
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<Part<'a>> {
+    pub(crate) fn get(&self, name: &str) -> Option<Neighbour<'a>> {
         self.0.get(name).copied().flatten()
     }
 }
