@@ -1,5 +1,5 @@
-"""`smallfloat.torch.round`, `encode` and `decode` as tensor operations. Run by
-`scripts/evidence/python-torch`."""
+"""`smallfloat.torch.round`, `encode` and `decode` as tensor operations, which other devices have, and
+by the compiled part on the CPU. Run by `scripts/evidence/python-torch`."""
 
 import functools
 
@@ -10,6 +10,7 @@ from kernels import BF16, FORMATS, MODES, boundaries
 
 import smallfloat as sf
 import smallfloat.torch as sft
+from smallfloat.torch import _device
 
 pytestmark = pytest.mark.filterwarnings("default")
 EVERY = torch.from_numpy(BF16.copy()).to(torch.bfloat16)
@@ -23,6 +24,38 @@ def same(a, b):
 
 def as_stored(codes):
     return codes.view(torch.int16) if codes.dtype == torch.uint16 else codes
+
+
+@pytest.fixture(autouse=True)
+def tensor_operations(monkeypatch):
+    """On the CPU, too."""
+    monkeypatch.setattr(_device, "FORCED", True)
+
+
+@pytest.mark.parametrize("fmt", FORMATS, ids=str)
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3, 5)], ids=str)
+def test_the_compiled_part_gives_the_same(fmt, shape, monkeypatch):
+    how = {"rounding": "stochastic-a", "seed": 5, "stream": "a", "random_bits": 9, "first_element": 7}
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        x = (torch.randn(shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64) * 3).to(dtype).requires_grad_()
+
+        def results():
+            codes = sft.encode(x, fmt, saturation="satfinite")
+            yield codes
+            yield sft.encode(x, fmt, **how)
+            yield sft.encode(x.mT if x.ndim > 1 else x, fmt, rounding="toward-zero")
+            if fmt.fits_in({torch.float16: "binary16", torch.bfloat16: "bfloat16", torch.float32: "binary32"}.get(dtype, "binary64")):
+                integers = {2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
+                yield sft.round(x, fmt).view(integers)
+                for stored in (codes, codes.to(torch.int64)):
+                    yield sft.decode(stored, fmt, dtype=dtype).view(integers)
+
+        by_operations = [result.detach() for result in results()]
+        monkeypatch.setattr(_device, "FORCED", False)
+        for one, other in zip(results(), by_operations, strict=True):
+            assert (one.dtype, one.shape) == (other.dtype, other.shape) and torch.equal(one, other)
+            assert not one.requires_grad
+        monkeypatch.setattr(_device, "FORCED", True)
 
 
 @pytest.mark.parametrize("fmt", FORMATS, ids=str)

@@ -14,6 +14,7 @@ import os
 from typing import Any
 
 import torch
+from torch.utils import _python_dispatch
 
 from ..kernel import Kernel
 
@@ -35,6 +36,15 @@ def _has_triton() -> bool:
 def stays(x: torch.Tensor) -> bool:
     """Whether a tensor is on a device that it must not leave."""
     return x.device.type != "cpu" or FORCED or interprets()
+
+
+def is_plain(x: torch.Tensor) -> bool:
+    """Whether the compiled part may look at a tensor's memory: nothing traces or transforms it, and
+    it is on the CPU."""
+    if torch.compiler.is_compiling() or type(x) not in (torch.Tensor, torch.nn.Parameter) or stays(x):
+        return False
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(x)
+    return not wrapped and _python_dispatch._get_current_dispatch_mode() is None
 
 
 def has_kernels(x: torch.Tensor) -> bool:

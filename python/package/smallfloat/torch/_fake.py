@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
-from torch.utils import _python_dispatch
 
 from .. import _core
 from .._config import Config
 from .._core import Format
-from ._device import stays
+from ._device import is_plain
 from ._memory import array_of, tensor_of
-from ._round import check_exact, check_float, constant_kernel, round_by
+from ._round import by_kernels, check_exact, check_float, constant_kernel, round_by
 from ._scaled import is_list, is_served, key_of, plan_of, simulate
 
 _NONFINITE = ("keep", "refuse", "preset")
@@ -24,15 +22,6 @@ def check_nonfinite(nonfinite: str) -> str:
     if nonfinite not in _NONFINITE:
         raise ValueError(f"nonfinite={nonfinite!r} is not known: write 'keep' (the default), 'refuse' or 'preset'")
     return nonfinite
-
-
-def is_plain(x: torch.Tensor) -> bool:
-    """Whether the compiled part may look at a tensor's memory: nothing traces or transforms it, and
-    it is on the CPU."""
-    if torch.compiler.is_compiling() or type(x) not in (torch.Tensor, torch.nn.Parameter) or stays(x):
-        return False
-    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(x)
-    return not wrapped and _python_dispatch._get_current_dispatch_mode() is None
 
 
 class _StraightThrough(torch.autograd.Function):
@@ -122,7 +111,7 @@ def rounded(
     if is_plain(x):
         nonfinite_there = "refuse" if nonfinite == "refuse" else "preset"
         how = {"preset": preset, "rounding": rounding, "saturation": saturation, "nonfinite": nonfinite_there, **words}
-        y = tensor_of(np.asarray(_core.round(array_of(x), fmt, **how))).reshape(x.shape)
+        y = by_kernels(_core.round, x, fmt, **how)
     else:
         check_float(x)
         k = constant_kernel(fmt, preset, rounding, saturation, words.get("random_bits", 32))

@@ -1,16 +1,19 @@
-"""Encode, decode and round as tensor operations, on any device, or by kernels where a device has
-them."""
+"""Encode, decode and round: by the compiled part on the CPU, by kernels where a device has them, and
+as tensor operations everywhere else."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
-from .. import _bits
+from .. import _bits, _core
 from .._core import Format
+from .._interop import number_dtype
 from ..kernel import Kernel, checked_seed, kernel, words
-from ._device import convert, has_float_kernels, has_kernels
+from ._device import convert, has_float_kernels, has_kernels, is_plain
+from ._memory import array_of, tensor_of
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _EXACT_IN = {torch.float16: "binary16", torch.bfloat16: "bfloat16", torch.float32: "binary32", torch.float64: "binary64"}
@@ -118,10 +121,27 @@ def numbers_of_words(k: Kernel, seed: int | None, stream: Any, first_element: in
     return None if seed is None else _constant_words(seed, stream, first_element)
 
 
+def _of_words(k: Kernel, seed: int | None, stream: Any, random_bits: int, first_element: int) -> dict[str, Any]:
+    """What the compiled part is told of random words: nothing where the rounding needs none."""
+    if checked_seed(k, seed) is None:
+        return {}
+    return {"seed": seed, "stream": stream, "random_bits": random_bits, "first_element": first_element}
+
+
+def _stored(k: Kernel) -> torch.dtype:
+    """The dtype of a tensor of codes."""
+    return torch.uint8 if k.width <= 8 else torch.int16
+
+
 def check_exact(k: Kernel, dtype: torch.dtype) -> None:
     """Refuses formats with values that a dtype does not have."""
     if not _fits(k.name, _EXACT_IN[dtype]):
         raise ValueError(f"{k.name} has values that {dtype} does not have: convert x to a wider dtype")
+
+
+def by_kernels(operation: Any, x: torch.Tensor, fmt: Any, **how: Any) -> torch.Tensor:
+    """What an operation of the compiled part makes of a tensor's elements."""
+    return tensor_of(np.asarray(operation(array_of(x), fmt, **how))).reshape(x.shape)
 
 
 def encode(
@@ -136,27 +156,34 @@ def encode(
     random_bits: int = 32,
     first_element: int = 0,
 ) -> torch.Tensor:
-    """`smallfloat.encode` in tensor operations: codes in uint8, or int16 for formats of more than 8
-    bits.
+    """`smallfloat.encode` of tensors: codes in uint8, or int16 for formats of more than 8 bits.
 
     On any device, and within `torch.compile`, `torch.export` and `torch.func`. Codes above 2**15
     are negative in int16, which `.view(torch.uint16)` undoes.
     """
     check_float(x)
     k = constant_kernel(fmt, preset, rounding, saturation, random_bits)
-    dtype = torch.uint8 if k.width <= 8 else torch.int16
+    dtype = _stored(k)
+    if is_plain(x):
+        how = {"preset": preset, "rounding": rounding, "saturation": saturation}
+        return by_kernels(_core.encode, x, fmt, **how, **_of_words(k, seed, stream, random_bits, first_element))
     if has_float_kernels(x):
         return convert("encode", k, x.detach(), dtype, words=numbers_of_words(k, seed, stream, first_element))
     return encode_by(k, x, word=words_of(k, x, seed, stream, first_element)).to(dtype)
 
 
 def decode(codes: torch.Tensor, fmt: Any, *, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """`smallfloat.decode` in tensor operations; codes are integers of any dtype, those of int16 as
-    `encode` gives them."""
+    """`smallfloat.decode` of tensors; codes are integers of any dtype, those of int16 as `encode`
+    gives them."""
     k = constant_kernel(fmt)
     check_exact(k, dtype)
     if codes.dtype == torch.uint16:
         codes = codes.view(torch.int16)
+    if is_plain(codes):
+        if codes.dtype != _stored(k) or k.width not in (8, 16):
+            codes = (codes.to(torch.int32) & ((1 << k.width) - 1)).to(_stored(k))
+        array = array_of(codes).view(np.uint8 if k.width <= 8 else np.uint16)
+        return tensor_of(np.asarray(_core.decode(array, fmt, dtype=number_dtype(dtype)))).reshape(codes.shape)
     if has_kernels(codes) and dtype != torch.float64:
         return convert("decode", k, codes, dtype)
     return decode_by(k, codes.to(torch.int32) & ((1 << k.width) - 1), dtype)
@@ -187,8 +214,7 @@ def round(
     random_bits: int = 32,
     first_element: int = 0,
 ) -> torch.Tensor:
-    """`smallfloat.round` in tensor operations, with the same bits, on any device and within
-    `torch.compile`.
+    """`smallfloat.round` of tensors, with the same bits on any device and within `torch.compile`.
 
     Parameters
     ----------
@@ -208,4 +234,7 @@ def round(
     check_float(x)
     k = constant_kernel(fmt, preset, rounding, saturation, random_bits)
     check_exact(k, x.dtype)
+    if is_plain(x):
+        how = {"preset": preset, "rounding": rounding, "saturation": saturation}
+        return by_kernels(_core.round, x, fmt, **how, **_of_words(k, seed, stream, random_bits, first_element))
     return round_by(k, x, seed=seed, stream=stream, first_element=first_element)
