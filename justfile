@@ -93,8 +93,8 @@ compare *options:
     scripts/evidence/compare {{options}}
 
 # Its speed beside the kernels and other packages.
-python-bench:
-    scripts/python-bench
+python-bench *options:
+    scripts/python-bench {{options}}
 
 # The page of evidence from the rows of the last runs; `just evidence --adopt` takes those of target/evidence first.
 evidence *options:
