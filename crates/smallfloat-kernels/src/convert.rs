@@ -96,11 +96,15 @@ pub fn encode_u16(
 /// let seed = Philox { seed: 42, stream: 0 };
 /// let (codes, _) = smallfloat_kernels::encode_seeded(&[1.125_f32; 100], &E5M2, &projection, seed)?;
 /// assert!(codes.contains(&0x3c) && codes.contains(&0x3d));
+///
+/// let nearest = E5M2.default_projection();
+/// let error = smallfloat_kernels::encode_seeded(&[1.125_f32], &E5M2, &nearest, seed).unwrap_err();
+/// assert!(error.to_string().contains("takes no random words"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
-/// A wider format, or more than 32 random bits.
+/// A wider format, a rounding that is not stochastic, or more than 32 random bits.
 pub fn encode_seeded(
     values: &[impl Element],
     format: &Format,
@@ -108,6 +112,9 @@ pub fn encode_seeded(
     generator: impl Into<Generator>,
 ) -> Result<(Vec<u8>, EventCounts), Error> {
     in_bytes(format)?;
+    if !projection.rounding.is_stochastic() {
+        return Err(Error::NotStochastic { mode: projection.rounding.name() });
+    }
     let words = RandomWords { generator: generator.into(), first_element: 0 };
     encoded(values, format, projection, Some(words))
 }

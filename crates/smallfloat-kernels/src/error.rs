@@ -22,6 +22,17 @@ pub enum Error {
         /// The rounding mode's name.
         mode: &'static str,
     },
+    /// Random words for a rounding mode that takes none.
+    #[error(
+        "{mode} rounding takes no random words: name a stochastic rounding, or encode without a generator"
+    )]
+    NotStochastic {
+        /// The rounding mode's name.
+        mode: &'static str,
+    },
+    /// A format or a mode that the core refuses.
+    #[error(transparent)]
+    Core(#[from] smallfloat::Error),
     /// More random bits than a 32-bit word holds.
     #[error(transparent)]
     RandomBits(smallfloat::Error),

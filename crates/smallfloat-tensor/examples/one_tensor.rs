@@ -15,12 +15,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     sink.append(0, &[0x80, 0x3f, 0x8d, 0x3f, 0x9a, 0xbe, 0xe0, 0x43])?;
     sink.finish()?;
 
-    let weight = View::open(&model)?.values("layer.weight")?;
+    let weight = View::open(&model)?.values_as::<f32>("layer.weight")?;
     assert_eq!(weight, [1.0, 1.1015625, -0.30078125, 448.0]);
 
     // The same call reads what was quantized, with biases or scales applied.
     quantize(&model, &small, &Options::new("e4m3fn".parse()?), &|_| true, &mut |_| {})?;
-    let rounded = View::open(&small)?.values("layer.weight")?;
+    let rounded = View::open(&small)?.values_as::<f32>("layer.weight")?;
     assert_eq!(rounded, [1.0, 1.125, -0.3125, 448.0]);
 
     println!("{weight:?} -> {rounded:?}");

@@ -58,6 +58,23 @@ impl View {
         }
         Ok(())
     }
+
+    /// Returns the elements of the tensor of this name as [`read_as`](Self::read_as) gives them.
+    ///
+    /// ```no_run
+    /// use smallfloat_tensor::View;
+    /// let weight = View::open("model.safetensors")?.values_as::<f32>("layer.weight")?;
+    /// # Ok::<(), smallfloat_tensor::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A name that the file does not have, and as `read_as`.
+    pub fn values_as<T: Element>(&self, name: &str) -> Result<Vec<T>> {
+        let (tensor, length) = self.named(name)?;
+        let mut values = vec![T::default(); length];
+        self.read_as(tensor, &mut values)?;
+        Ok(values)
+    }
 }
 
 /// The counts of what [`dequantize`] wrote.

@@ -39,6 +39,20 @@ enum Kind {
     Option { what: String },
 }
 
+/// A format, a bias or a rounding that the core refuses.
+impl From<smallfloat::Error> for Error {
+    fn from(error: smallfloat::Error) -> Self {
+        Self::option(error.to_string())
+    }
+}
+
+/// What the kernels refuse.
+impl From<smallfloat_kernels::Error> for Error {
+    fn from(error: smallfloat_kernels::Error) -> Self {
+        Self::option(error.to_string())
+    }
+}
+
 impl Error {
     /// Returns the error of an operation that is refused although the file is well formed: the
     /// public way to stop a reading loop, or to say that a tensor's values can't be used.

@@ -14,8 +14,14 @@ use crate::error::{Error, Result};
 
 /// The group of elements that shares a scale.
 ///
+/// Rows run along the last dimension; all dimensions before it count the rows, and a tensor of one
+/// dimension or none is one row. No block reaches beyond a row's end: where the block's columns
+/// don't divide the row, its last block is shorter and has a scale of its own. So `block:32` of the
+/// shape [5, 3, 50] has 15 rows of 2 scales.
+///
 /// ```
 /// use smallfloat_tensor::Granularity;
+/// assert_eq!("block:32".parse::<Granularity>()?.scale_shape(&[5, 3, 50]), [15, 2]);
 /// assert_eq!("block:32".parse::<Granularity>()?, Granularity::Block { rows: 1, columns: 32 });
 /// assert_eq!("block:128x128".parse::<Granularity>()?.to_string(), "block:128x128");
 /// # Ok::<(), smallfloat_tensor::Error>(())

@@ -59,6 +59,11 @@ pub struct TensorView {
 }
 
 impl TensorView {
+    /// Returns the sizes of its dimensions; none for a single number.
+    pub fn shape(&self) -> &[u64] {
+        &self.info.shape
+    }
+
     /// Returns the format of the codes, if there are codes. Where groups have biases of their own,
     /// at bias 0.
     pub fn format(&self) -> Option<&Format> {
@@ -270,7 +275,7 @@ impl View {
     }
 
     /// Returns the elements of the tensor of this name, in row-major order, as [`read`](Self::read)
-    /// gives them.
+    /// gives them; [`values_as`](Self::values_as) gives them in other types.
     ///
     /// ```no_run
     /// use smallfloat_tensor::View;
@@ -281,13 +286,19 @@ impl View {
     /// # Errors
     /// A name that the file does not have, and as `read`.
     pub fn values(&self, name: &str) -> Result<Vec<f64>> {
+        let (tensor, length) = self.named(name)?;
+        let mut values = vec![0.0; length];
+        self.read(tensor, 0, &mut values)?;
+        Ok(values)
+    }
+
+    /// The tensor of a name that must be there, and how many elements it has.
+    pub(crate) fn named(&self, name: &str) -> Result<(&TensorView, usize)> {
         let refused = |what| Error::refused(Some(self.source.path()), Some(name), what);
         let tensor = self.tensor(name).ok_or_else(|| refused("is not in the file"))?;
         let length = usize::try_from(tensor.info.elements())
             .map_err(|_| refused("has more elements than this machine can hold"))?;
-        let mut values = vec![0.0; length];
-        self.read(tensor, 0, &mut values)?;
-        Ok(values)
+        Ok((tensor, length))
     }
 
     /// A reader of a tensor's elements.

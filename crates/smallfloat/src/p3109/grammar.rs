@@ -26,6 +26,16 @@ use crate::projection::{Projection, Saturation};
 /// How a format's name becomes a format.
 type Complete<'a> = dyn FnMut(&FormatSpec) -> Result<Format, Error> + 'a;
 
+/// `Name<parameters>` in the P3109 draft's spelling. Of a scalar operation one format stands for all,
+/// the result's too: `Exp<bfloat16>` gives bfloat16. Projections may be left out for the formats'
+/// defaults.
+///
+/// ```
+/// use smallfloat::p3109::Specialization;
+/// let exp: Specialization = "Exp<bfloat16, Binary8p3se, (NearestTiesToEven, SatFinite)>".parse()?;
+/// assert_eq!(exp.result().map(|format| format.to_string()).as_deref(), Some("binary8p3se"));
+/// # Ok::<(), smallfloat::Error>(())
+/// ```
 impl FromStr for Specialization {
     type Err = Error;
 

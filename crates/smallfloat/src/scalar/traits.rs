@@ -7,7 +7,8 @@ use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Rem, RemAssign, 
 
 use crate::format::Format;
 use crate::format::datum::Datum;
-use crate::ops::operation::Operation;
+use crate::ops::Operand;
+use crate::ops::operation::{Operation, OperationOptions};
 use crate::projection::Projection;
 use crate::projection::exact::Exact;
 use crate::projection::flags::Rounded;
@@ -142,7 +143,8 @@ pub trait SmallFloat:
         self.into()
     }
 
-    /// The value in another type, rounded by that type's default projection.
+    /// The value in another type, rounded by that type's default projection. For the result of an
+    /// operation this is a second rounding: see [`evaluate_to`](Self::evaluate_to).
     ///
     /// ```
     /// use smallfloat::{E4M3Fn, E5M2, SmallFloat};
@@ -168,6 +170,35 @@ pub trait SmallFloat:
     /// # Panics
     /// If the number of operands is not the operation's arity.
     fn evaluate(operation: Operation, operands: &[Self], projection: &Projection) -> Rounded<Self>;
+
+    /// Any operation with its result in another type, rounded once, with flags. An operation in
+    /// this type and [`convert`](Self::convert) after it round twice.
+    ///
+    /// ```
+    /// use smallfloat::{Bf16, E5M2, SmallFloat, ops::Operation};
+    /// let x = [Bf16::from_f32(1.125), Bf16::from_f32(1.0 / 512.0)];
+    /// let to_e5m2 = E5M2::FORMAT.default_projection();
+    /// let sum = Bf16::evaluate_to::<E5M2>(Operation::Add, &x, &to_e5m2).value;
+    /// assert_eq!(sum.to_f32(), 1.25);
+    /// // 1.125 + 1/512 is 1.125 in bfloat16, halfway between E5M2's 1 and 1.25.
+    /// assert_eq!((x[0] + x[1]).convert::<E5M2>().to_f32(), 1.0);
+    /// ```
+    ///
+    /// # Panics
+    /// If the number of operands is not the operation's arity.
+    fn evaluate_to<T: SmallFloat>(
+        operation: Operation,
+        operands: &[Self],
+        projection: &Projection,
+    ) -> Rounded<T> {
+        super::code::check_arity(operation, operands.len());
+        let mut codes = [Operand::new(0, &Self::FORMAT); 3];
+        for (slot, x) in codes.iter_mut().zip(operands) {
+            *slot = Operand::new(x.code(), &Self::FORMAT);
+        }
+        let arithmetic = OperationOptions::default_for([&Self::FORMAT, &T::FORMAT]);
+        operation.evaluate(&codes[..operands.len()], &T::FORMAT, projection, arithmetic).map(T::from_code)
+    }
 
     /// Σ xᵢ·yᵢ, exact until it is rounded once; in any order the same.
     ///
