@@ -184,8 +184,8 @@ c count="200000":
     scripts/ci/sv
 
 # Calls per second of the C library; SOFTFLOAT names a built Berkeley SoftFloat to be compared with.
-c-bench:
-    scripts/bench/c
+c-bench *options:
+    scripts/bench/c {{options}}
 
 # The SystemVerilog converters of examples/rtl, simulated on test vectors (needs Debian's iverilog).
 rtl:
