@@ -24,7 +24,8 @@ pub struct EventCounts {
     pub flags: Flags,
     /// How many elements were encoded.
     pub elements: u64,
-    /// How many raised the overflow flag.
+    /// How many raised the overflow flag: values beyond the range, never NaNs; of infinities the
+    /// flag policy decides.
     pub overflowed: u64,
     /// How many non-zero elements became zero.
     pub underflowed: u64,

@@ -62,7 +62,7 @@
 //! instead of integers:
 //!
 //! ```
-//! use smallfloat::{Bf16, E2M1Fn, SmallFloat};
+//! use smallfloat::{Bf16, E2M1Fn};
 //! use smallfloat_kernels::Encoder;
 //!
 //! let mut x = [E2M1Fn::ZERO; 3];

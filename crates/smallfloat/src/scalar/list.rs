@@ -48,14 +48,17 @@ macro_rules! __for_each_scalar {
         }
         $apply! {
             /// OCP FP6 E3M2 (`e3m2fn`): 6 bits, every code a number, maximum 28.
+            /// By default larger values become ±28 and NaN a zero.
             E3M2Fn (u8, part, signed, zero) = formats::E3M2FN; negative_zero subnormal
         }
         $apply! {
             /// OCP FP6 E2M3 (`e2m3fn`): 6 bits, every code a number, maximum 7.5.
+            /// By default larger values become ±7.5 and NaN a zero.
             E2M3Fn (u8, part, signed, zero) = formats::E2M3FN; negative_zero subnormal
         }
         $apply! {
-            /// OCP FP4 E2M1 (`e2m1fn`): 4 bits, every code a number, maximum 6.
+            /// OCP FP4 E2M1 (`e2m1fn`): 4 bits, every code a number, maximum 6. By
+            /// default larger values become ±6 and NaN a zero.
             E2M1Fn (u8, part, signed, zero) = formats::E2M1FN; negative_zero subnormal
         }
         $apply! {
