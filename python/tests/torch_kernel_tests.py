@@ -1,5 +1,5 @@
-"""`smallfloat.torch.round`, `encode` and `decode` as tensor operations, which other devices have, and
-by the compiled part on the CPU. Run by `scripts/evidence/python-torch`."""
+"""`smallfloat.torch.round`, `encode` and `decode` as tensor operations, which other devices have,
+and by the compiled part on the CPU. Run by `scripts/evidence/python-torch`."""
 
 import functools
 

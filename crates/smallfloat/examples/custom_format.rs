@@ -9,7 +9,6 @@ smallfloat::define_format! {
 }
 
 fn main() -> Result<(), smallfloat::Error> {
-    // The largest is 2^(3 − 1) · (2 − 2^−5), the smallest 2^(1 − 1) · 2^−5.
     assert_eq!((E2M5::MAX.to_f32(), E2M5::from_bits(1).to_f32()), (7.875, 0.03125));
     assert_eq!(E2M5::values().count(), 255);
 

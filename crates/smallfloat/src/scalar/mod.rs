@@ -22,8 +22,9 @@
 //! * **The policy is the format's default preset**
 //!   ([`Format::default_projection`](crate::Format::default_projection),
 //!   [semantics](crate::semantics) S2): E5M2 overflows to ∞, E4M3FN to NaN, Tesla's formats clamp;
-//!   NaN becomes the largest value in Tesla's 8-bit formats and a zero in FP6 and FP4. The forms that end in `_with` take a [`Projection`](crate::Projection) and return the result
-//!   with its [`Flags`](crate::Flags).
+//!   NaN becomes the largest value in Tesla's 8-bit formats and a zero in FP6 and FP4. The forms
+//!   that end in `_with` take a [`Projection`](crate::Projection) and return the result with its
+//!   [`Flags`](crate::Flags).
 //! * **Special cases** are IEEE 754's, for the `Binary…` types P3109's: one zero, and x / 0 is NaN
 //!   (S1).
 //! * **`==` and `<` compare values**, as with `f32`: NaN equals nothing and −0 equals 0. So there
