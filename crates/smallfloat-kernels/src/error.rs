@@ -30,12 +30,9 @@ pub enum Error {
         /// The rounding mode's name.
         mode: &'static str,
     },
-    /// A format or a mode that the core refuses.
+    /// What the core refuses: a format, a mode, more random bits than a word of 32 bits has.
     #[error(transparent)]
     Core(#[from] smallfloat::Error),
-    /// More random bits than a 32-bit word holds.
-    #[error(transparent)]
-    RandomBits(smallfloat::Error),
     /// A function that does not give a code for a few codes.
     #[error("{name} is not a numeric operation on scalars: call it code by code")]
     NotElementwise {

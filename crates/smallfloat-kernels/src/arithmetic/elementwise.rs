@@ -142,7 +142,7 @@ impl Elementwise {
             return Err(Error::NotElementwise { name: specialization.function().name() });
         };
         if let Some(bits) = projection.rounding.random_bits() {
-            RandomBits::from_word32(bits.count(), 0).map_err(Error::RandomBits)?;
+            RandomBits::from_word32(bits.count(), 0)?;
         }
         let call = Call {
             operation,

@@ -107,7 +107,7 @@ impl<T: Element> Encoder<T> {
             return Err(Error::TooWide { format: *format });
         }
         if let Some(bits) = projection.rounding.random_bits() {
-            RandomBits::from_word32(bits.count(), 0).map_err(Error::RandomBits)?;
+            RandomBits::from_word32(bits.count(), 0)?;
         }
         let rounding_classes = RoundingClasses::new(&T::FORMAT, format);
         let classes = 2 * rounding_classes.magnitudes();

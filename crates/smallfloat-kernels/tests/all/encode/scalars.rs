@@ -277,7 +277,7 @@ fn constructors_refuse() {
     assert_eq!(Elementwise::new(&sum).unwrap_err(), refused);
     let philox = Philox { seed: 1, stream: 1 };
     let many = format.default_projection().with_rounding(Rounding::stochastic_a(33).unwrap());
-    assert!(matches!(Encoder::<f32>::seeded(&format, &many, philox), Err(Error::RandomBits(_))));
+    assert!(matches!(Encoder::<f32>::seeded(&format, &many, philox), Err(Error::Core(_))));
     let wide = formats::BINARY16;
     assert_eq!(
         encode(&[1.0_f32], &wide, &wide.default_projection()).unwrap_err(),
