@@ -1,5 +1,5 @@
-"""Encode, decode and round: by the compiled part on the CPU, by kernels where a device has them, and
-as tensor operations everywhere else."""
+"""Encode, decode and round: by the compiled part on the CPU, by kernels where a device has them,
+and as tensor operations everywhere else."""
 
 from __future__ import annotations
 
