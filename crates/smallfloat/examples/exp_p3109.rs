@@ -8,7 +8,7 @@ use smallfloat::{Bf16, Binary8p3se, SmallFloat};
 fn main() -> Result<(), smallfloat::Error> {
     // e^1.25 = 3.4903…, between 3 and 3.5.
     let x = Binary8p3se::from_f32(1.25);
-    assert_eq!(x.exp().to_f32(), 3.5);
+    assert_eq!((x.exp().to_f32(), x.exp().to_bits()), (3.5, 0x47));
 
     // From another type, rounded once; `x.exp().convert()` rounds twice.
     let (x, exp) = (Bf16::from_f32(1.25), Operation::Elementary(Elementary::Exp));
