@@ -14,7 +14,7 @@ use crate::arithmetic::entries::Entries;
 use crate::arithmetic::simd::SimdElementwise;
 use crate::element::{Code, check_code, check_lengths, check_operand};
 use crate::error::Error;
-use crate::parallel;
+use crate::parallel::{self, parallel_map};
 use crate::random::{Generator, RandomWords, WordByWord};
 use crate::target::Target;
 
@@ -611,10 +611,10 @@ impl Call {
         };
         #[expect(clippy::cast_possible_truncation, reason = "the code and eight bits of flags fit")]
         match self.to.width() {
-            ..=8 if !self.flags => Entries::Bare(parallel::parallel_map(count, |i| entry(i, 8) as u8)),
-            ..=8 => Entries::Short(parallel::parallel_map(count, |i| entry(i, 8) as u16)),
-            9..=16 => Entries::Medium(parallel::parallel_map(count, |i| entry(i, 16) as u32)),
-            _ => Entries::Long(parallel::parallel_map(count, |i| entry(i, 32))),
+            ..=8 if !self.flags => Entries::Bare(parallel_map(count, |i| entry(i, 8) as u8)),
+            ..=8 => Entries::Short(parallel_map(count, |i| entry(i, 8) as u16)),
+            9..=16 => Entries::Medium(parallel_map(count, |i| entry(i, 16) as u32)),
+            _ => Entries::Long(parallel_map(count, |i| entry(i, 32))),
         }
     }
 }
