@@ -23,6 +23,7 @@ impl Dyadic {
         let mantissa = mantissa.into();
         match mantissa.trailing_zeros() {
             None => Self { mantissa, exponent: 0 },
+            Some(0) => Self { mantissa, exponent },
             Some(zeros) => Self { mantissa: mantissa >> zeros, exponent: exponent + to_i64(zeros) },
         }
     }
@@ -66,7 +67,15 @@ impl Dyadic {
     /// This number times `2^shift`.
     #[must_use]
     pub fn scale(&self, shift: i64) -> Self {
-        Self::new(self.mantissa.clone(), self.exponent + shift)
+        if self.is_zero() {
+            return self.clone();
+        }
+        Self { mantissa: self.mantissa.clone(), exponent: self.exponent + shift }
+    }
+
+    /// The mantissa, if it is short: then sums of two are formed without memory of their own.
+    fn short(&self) -> Option<i64> {
+        i64::try_from(&self.mantissa).ok()
     }
 
     /// The exponent of the leading bit, `⌊log2 |self|⌋`; `None` for zero.
@@ -143,6 +152,12 @@ impl Add for &Dyadic {
             return self.clone();
         }
         let exponent = self.exponent.min(other.exponent);
+        if let (Some(x), Some(y)) = (self.short(), other.short())
+            && let (0..=62, 0..=62) = (self.exponent - exponent, other.exponent - exponent)
+        {
+            let at = |x: i64, from: i64| i128::from(x) << (from - exponent);
+            return Dyadic::new(at(x, self.exponent) + at(y, other.exponent), exponent);
+        }
         Dyadic::new(self.mantissa_at(exponent) + other.mantissa_at(exponent), exponent)
     }
 }
@@ -157,7 +172,15 @@ impl Sub for &Dyadic {
 impl Mul for &Dyadic {
     type Output = Dyadic;
     fn mul(self, other: Self) -> Dyadic {
-        Dyadic::new(&self.mantissa * &other.mantissa, self.exponent + other.exponent)
+        if self.is_zero() || other.is_zero() {
+            return Dyadic::zero();
+        }
+        // A product of odd numbers is odd.
+        let mantissa = match (self.short(), other.short()) {
+            (Some(x), Some(y)) => BigInt::from(i128::from(x) * i128::from(y)),
+            _ => &self.mantissa * &other.mantissa,
+        };
+        Dyadic { mantissa, exponent: self.exponent + other.exponent }
     }
 }
 
@@ -176,6 +199,11 @@ impl Ord for Dyadic {
         }
         // The leading bits decide most cases without a long shift.
         let magnitudes = self.floor_log2().cmp(&other.floor_log2()).then_with(|| {
+            if let (Some(x), Some(y)) = (self.short(), other.short()) {
+                // Their leading bits are the same place.
+                let leading_first = |x: i64| x.unsigned_abs() << x.unsigned_abs().leading_zeros();
+                return leading_first(x).cmp(&leading_first(y));
+            }
             let exponent = self.exponent.min(other.exponent);
             self.mantissa_at(exponent).magnitude().cmp(other.mantissa_at(exponent).magnitude())
         });
@@ -220,6 +248,32 @@ mod tests {
                 assert_eq!(&x - &y, Dyadic::new(a - b, -3));
                 assert_eq!(&x * &y, Dyadic::new(a * b, -6));
             }
+        }
+    }
+
+    /// Mantissas and exponents around those that take a shorter way, against long integers.
+    #[test]
+    fn order_and_arithmetic_agree_with_long_integers() {
+        let mut mantissas: Vec<i128> = vec![0];
+        for bits in [1, 2, 31, 32, 33, 61, 62, 63, 64, 65, 90] {
+            let top = 1_i128 << bits;
+            mantissas.extend([top - 1, top, top + 1, -top - 1, -top, 1 - top, top + (top >> 1)]);
+        }
+        let exponents = [-70_i64, -63, -62, -1, 0, 1, 61, 62, 63, 64, 70];
+        let numbers: Vec<(i128, i64)> =
+            mantissas.iter().flat_map(|&mantissa| exponents.map(|exponent| (mantissa, exponent))).collect();
+        let whole = |(mantissa, exponent): (i128, i64)| BigInt::from(mantissa) << (exponent + 70);
+        for &a in &numbers {
+            for &b in numbers.iter().step_by(3) {
+                let [x, y] = [a, b].map(|(mantissa, exponent)| Dyadic::new(mantissa, exponent));
+                let (m, n) = (whole(a), whole(b));
+                assert_eq!(x.cmp(&y), m.cmp(&n), "{x} {y}");
+                assert_eq!(&x + &y, Dyadic::new(&m + &n, -70), "{x} + {y}");
+                assert_eq!(&x - &y, Dyadic::new(&m - &n, -70), "{x} - {y}");
+                assert_eq!(&x * &y, Dyadic::new(&m * &n, -140), "{x} * {y}");
+            }
+            let x = Dyadic::new(a.0, a.1);
+            assert_eq!(x.scale(-3), Dyadic::new(a.0, a.1 - 3), "{x}");
         }
     }
 

@@ -26,7 +26,7 @@ pub use dyadic::Dyadic;
 pub use format::{OracleFormat, Specials, Subnormals, Value};
 pub use rational::{Exact, Rational, Real};
 pub use rounding::{
-    Flags, NanCode, NegativeRule, NegativeZero, NoNanRule, Policy, Rounding, Run, Saturation, Table,
+    Flags, NanCode, NegativeRule, NegativeZero, NoNanRule, Policy, Rounding, Run, Saturation, Sought, Table,
     ZeroRule, convert, f32_runs, preset,
 };
 pub use text::parse;

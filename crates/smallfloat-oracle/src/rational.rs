@@ -89,11 +89,16 @@ impl Rational {
     }
 
     fn cross(&self, denominator: &BigUint) -> Dyadic {
-        if *denominator == BigUint::from(1u8) {
+        if is_one(denominator) {
             return self.numerator.clone();
         }
         &self.numerator * &Dyadic::new(BigInt::from(denominator.clone()), 0)
     }
+}
+
+/// Returns whether a number is 1, without making one.
+fn is_one(x: &BigUint) -> bool {
+    x.bits() == 1
 }
 
 impl From<&Dyadic> for Rational {
@@ -187,7 +192,7 @@ impl Real {
     pub fn compare_dyadic(&self, other: &Dyadic) -> Ordering {
         match self {
             // Almost every comparison is of two dyadic numbers, so this one is spared the copies.
-            Self::Rational(x) if x.denominator == BigUint::from(1u8) => x.numerator.cmp(other),
+            Self::Rational(x) if is_one(&x.denominator) => x.numerator.cmp(other),
             _ => self.compare(&Rational::from(other)),
         }
     }

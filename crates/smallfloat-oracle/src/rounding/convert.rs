@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use num_bigint::BigUint;
 
+use super::table::Place;
 use crate::{
     Dyadic, Exact, Flags, NanCode, NegativeRule, NegativeZero, NoNanRule, OracleFormat, Policy, Rational,
     Real, Rounding, Saturation, Specials, Subnormals, Table, ZeroRule,
@@ -29,19 +30,47 @@ enum Rounded {
     Code(u64),
 }
 
+/// An exact number and its place in a table, from which every rounding follows.
+#[derive(Debug)]
+pub struct Sought<'a> {
+    table: &'a Table,
+    x: &'a Exact,
+    /// Of a number that is neither zero nor infinite.
+    place: Option<Place>,
+}
+
+impl Sought<'_> {
+    /// Rounds the number into the table's format.
+    ///
+    /// The flags are those of the result; D belongs to operands and is never set here.
+    pub fn round(&self, policy: &Policy) -> (u64, Flags) {
+        let table = self.table;
+        match (self.x, &self.place) {
+            (Exact::Nan { negative }, _) => (table.nan(*negative, policy), Flags::INVALID),
+            (Exact::Inf { negative }, _) => table.round_infinity(*negative, policy),
+            (Exact::Finite { negative, .. }, None) => table.round_zero(*negative, policy),
+            (Exact::Finite { negative, magnitude }, Some(place)) => {
+                table.round_nonzero(*negative, magnitude, place, policy)
+            }
+        }
+    }
+}
+
 impl Table {
+    /// Finds the place of an exact number.
+    pub fn seek<'a>(&'a self, x: &'a Exact) -> Sought<'a> {
+        let place = match x {
+            Exact::Finite { magnitude, .. } if !magnitude.is_zero() => Some(self.place(magnitude)),
+            _ => None,
+        };
+        Sought { table: self, x, place }
+    }
+
     /// Rounds an exact number into this table's format.
     ///
     /// The flags are those of the result; D belongs to operands and is never set here.
     pub fn round(&self, x: &Exact, policy: &Policy) -> (u64, Flags) {
-        match x {
-            Exact::Nan { negative } => (self.nan(*negative, policy), Flags::INVALID),
-            Exact::Inf { negative } => self.round_infinity(*negative, policy),
-            Exact::Finite { negative, magnitude } if magnitude.is_zero() => {
-                self.round_zero(*negative, policy)
-            }
-            Exact::Finite { negative, magnitude } => self.round_nonzero(*negative, magnitude, policy),
-        }
+        self.seek(x).round(policy)
     }
 
     fn sign(&self, negative: bool) -> u64 {
@@ -105,18 +134,24 @@ impl Table {
         }
     }
 
-    fn round_nonzero(&self, negative: bool, magnitude: &Real, policy: &Policy) -> (u64, Flags) {
+    fn round_nonzero(
+        &self,
+        negative: bool,
+        magnitude: &Real,
+        place: &Place,
+        policy: &Policy,
+    ) -> (u64, Flags) {
         let format = self.format();
         let unsigned_negative = negative && !format.signed;
         if unsigned_negative && policy.negative == NegativeRule::Magnitude {
             // The lost sign makes the result inexact, and an inexact result of a tiny number is an
             // underflow.
             let tiny = magnitude.compare_dyadic(self.min_normal()) == Ordering::Less;
-            let (code, flags) = self.round_nonzero(false, magnitude, policy);
+            let (code, flags) = self.round_nonzero(false, magnitude, place, policy);
             let lost = if tiny { Flags::UNDERFLOW | Flags::INEXACT } else { Flags::INEXACT };
             return (code, flags | lost);
         }
-        let code = match self.apply_rounding(negative, magnitude, policy.rounding) {
+        let code = match self.apply_rounding(negative, magnitude, place, policy.rounding) {
             Rounded::Code(code) if format.subnormals == Subnormals::Flush && format.is_subnormal(code) => 0,
             Rounded::Code(code) => code,
             Rounded::Beyond if unsigned_negative => {
@@ -143,18 +178,17 @@ impl Table {
     }
 
     // The rounding mode alone, on the grid continued past the largest number.
-    fn apply_rounding(&self, negative: bool, magnitude: &Real, rounding: Rounding) -> Rounded {
-        let place = self.place(magnitude);
+    fn apply_rounding(&self, negative: bool, magnitude: &Real, place: &Place, rounding: Rounding) -> Rounded {
         if place.beyond {
             return Rounded::Beyond;
         }
         // Below the smallest number of a format without zero there is only one way to go.
-        let Some((lo, lo_code)) = place.lo else { return Rounded::Code(self.min().1) };
-        let (hi, hi_code) = place.hi;
-        let gap = Gap { x: magnitude, lo: &lo, hi: &hi };
+        let Some((lo, lo_code)) = &place.lo else { return Rounded::Code(self.min().1) };
+        let (hi, hi_code) = &place.hi;
+        let gap = Gap { x: magnitude, lo, hi };
         match (gap.round_away(negative, lo_code % 2 == 0, rounding), hi_code) {
-            (false, _) => Rounded::Code(lo_code),
-            (true, Some(code)) => Rounded::Code(code),
+            (false, _) => Rounded::Code(*lo_code),
+            (true, Some(code)) => Rounded::Code(*code),
             (true, None) => Rounded::Beyond,
         }
     }
@@ -230,12 +264,12 @@ impl Gap<'_> {
     fn round_away(&self, negative: bool, lo_even: bool, rounding: Rounding) -> bool {
         let inexact = self.x.compare_dyadic(self.lo) == Ordering::Greater;
         match rounding {
-            Rounding::NearestEven => match self.compare_nu(&BigUint::from(1u8), 1) {
+            Rounding::NearestEven => match self.compare_half() {
                 Ordering::Less => false,
                 Ordering::Equal => !lo_even,
                 Ordering::Greater => true,
             },
-            Rounding::NearestAway => self.compare_nu(&BigUint::from(1u8), 1) != Ordering::Less,
+            Rounding::NearestAway => self.compare_half() != Ordering::Less,
             Rounding::TowardPositive => inexact && !negative,
             Rounding::TowardNegative => inexact && negative,
             Rounding::TowardZero => false,
@@ -253,6 +287,11 @@ impl Gap<'_> {
                 self.nearest_nu(n) + r >= BigUint::from(1u8) << n
             }
         }
+    }
+
+    // Order of ν against 1/2, that is of x against (lo + hi) / 2.
+    fn compare_half(&self) -> Ordering {
+        self.x.compare_dyadic(&(self.lo + self.hi).scale(-1))
     }
 
     // Order of ν against t / 2^bits, that is of x against lo + (hi − lo)·t / 2^bits.

@@ -7,7 +7,7 @@ mod policy;
 mod runs;
 mod table;
 
-pub use convert::convert;
+pub use convert::{Sought, convert};
 pub use flags::Flags;
 pub use policy::{
     NanCode, NegativeRule, NegativeZero, NoNanRule, Policy, Rounding, Saturation, ZeroRule, preset,
