@@ -115,14 +115,19 @@ impl<'a> Call<'a> {
         projection: &Projection,
         arithmetic: OperationOptions,
     ) -> Self {
-        let mut data = [Datum::ZERO; 3];
+        // Decoded in place: copies of data just written are slow to read.
+        let data = match operands {
+            [] => [Datum::ZERO; 3],
+            [x] => [x.datum(), Datum::ZERO, Datum::ZERO],
+            [x, y] => [x.datum(), y.datum(), Datum::ZERO],
+            [x, y, z, ..] => [x.datum(), y.datum(), z.datum()],
+        };
         let mut raised = Flags::NONE;
         let mut special = None;
         let mut is_tesla = FlagPolicy::is_tesla(to);
         let mut i = 0;
         while i < operands.len() && i < 3 {
             let operand = &operands[i];
-            data[i] = operand.datum();
             raised = raised.union(operand.format.facts(operand.code, &data[i]));
             is_tesla = is_tesla || FlagPolicy::is_tesla(operand.format);
             match data[i] {
