@@ -66,15 +66,18 @@ fn agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + P
         // Made for no elements: the core, one by one.
         let core = Encoder::<T>::for_length(target, &projection, 0).unwrap().with_level(Level::Portable);
         let encoder = Encoder::<T>::for_length(target, &projection, made_for).unwrap();
+        // Each fills its tables once, for data of all classes.
+        let encoders: Vec<Encoder<T>> =
+            Level::available().map(|level| encoder.clone().with_level(level)).collect();
         for class in classes {
             let x: Vec<T> = data(class, target, length, u64::from(count));
             for (generator, first_element) in generators(9, 3).into_iter().zip([0, (1 << 34) - 7]) {
                 let words = RandomWords { generator, first_element };
                 let mut expected = vec![C::from_code(0); x.len()];
                 let expected_events = core.encode_random(&x, &mut expected, words);
-                for level in Level::available() {
-                    let mut codes = vec![C::from_code(0); x.len()];
-                    let events = encoder.clone().with_level(level).encode_random(&x, &mut codes, words);
+                for encoder in &encoders {
+                    let (level, mut codes) = (encoder.level(), vec![C::from_code(0); x.len()]);
+                    let events = encoder.encode_random(&x, &mut codes, words);
                     let first = codes.iter().zip(&expected).position(|(a, b)| a != b);
                     assert_eq!(
                         first.map(|i| (x[i], x[i].bits(), codes[i], expected[i])),

@@ -94,7 +94,8 @@ pub(crate) fn compare(cases: &[Case], extent: Extent) -> Result<u64, String> {
     fs::write(folder.join("main.cpp"), program(cases.len(), bits, extent)).expect("a file");
     // What runs for seconds is compiled with little effort.
     let level = if extent == Extent::All && bits > 24 { "-O2" } else { "-O0" };
-    let arguments = "--cc --exe -O3 --x-assign unique -Wno-fatal -Wno-lint --top-module all";
+    // One file in C++: each would read Verilator's headers anew.
+    let arguments = "--cc --exe -O3 --x-assign unique --output-split 0 -Wno-fatal -Wno-lint --top-module all";
     let outputs = ["-Mdir", "built", "-o", "all", "all.sv", "main.cpp"];
     run(folder, "verilator", arguments.split(' ').chain(outputs));
     let (built, library) = (folder.join("built"), library(level));
