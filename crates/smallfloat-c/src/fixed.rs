@@ -123,7 +123,7 @@ impl Fixed for Any {
 /// the core's.
 #[derive(Clone, Copy)]
 struct Biased<S> {
-    format: fn(u32) -> Result<Format, smallfloat::Error>,
+    format: fn(i32) -> Result<Format, smallfloat::Error>,
     /// The format at bias 0.
     unscaled: Typed<S>,
     bias: u32,
@@ -131,7 +131,7 @@ struct Biased<S> {
 
 impl<S: SmallFloat> Fixed for Biased<S> {
     fn format(self) -> Format {
-        (self.format)(self.bias & 63)
+        (self.format)((self.bias & 63).cast_signed())
             .unwrap_or_else(|_| unreachable!("every bias of six bits is one of Tesla's"))
     }
 

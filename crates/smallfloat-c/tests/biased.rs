@@ -32,19 +32,20 @@ fn compare(format: &Format, from: impl Fn(f32) -> u64, to: impl Fn(u64) -> f32, 
 
 #[test]
 fn every_bias_is_the_core_s() {
-    for bias in 0..64 {
+    for bias in 0..64_i32 {
+        let word = bias.cast_unsigned();
         let byte = |code: u64| u8::try_from(code).expect("eight bits");
         let half = |code: u64| u16::try_from(code).expect("sixteen bits");
         compare(
             &Format::cfloat8_1_4_3(bias).expect("six bits"),
-            |x| sf_f32_to_cfloat8_1_4_3(x, bias).into(),
-            |code| sf_cfloat8_1_4_3_to_f32(byte(code), bias),
+            |x| sf_f32_to_cfloat8_1_4_3(x, word).into(),
+            |code| sf_cfloat8_1_4_3_to_f32(byte(code), word),
             17,
         );
         compare(
             &Format::cfloat8_1_5_2(bias).expect("six bits"),
-            |x| sf_f32_to_cfloat8_1_5_2(x, bias).into(),
-            |code| sf_cfloat8_1_5_2_to_f32(byte(code), bias),
+            |x| sf_f32_to_cfloat8_1_5_2(x, word).into(),
+            |code| sf_cfloat8_1_5_2_to_f32(byte(code), word),
             18,
         );
         // Sixteen bits take long: its biases are the ends and some between.
@@ -53,8 +54,8 @@ fn every_bias_is_the_core_s() {
         }
         compare(
             &Format::shp(bias).expect("six bits"),
-            |x| sf_f32_to_shp(x, bias).into(),
-            |code| sf_shp_to_f32(half(code), bias),
+            |x| sf_f32_to_shp(x, word).into(),
+            |code| sf_shp_to_f32(half(code), word),
             // The mean of two neighbours ends here, eleven digits after the first one.
             12,
         );

@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bias = 11; // Data: any number from 0 to 63.
     let format = Format::cfloat8_1_4_3(bias)?;
     let projection = format.default_projection().with_rounding(Rounding::stochastic_a(16)?);
-    let seed = Philox { seed: 42, stream: 0 };
+    let seed = Philox::new(42);
 
     // Three quarters of the way from 1 to 1.125; then too large, and too small.
     let mut x = vec![1.09375_f32; 10_000];

@@ -14,6 +14,11 @@ use crate::event_counts::EventCounts;
 use crate::random::{Generator, RandomWords};
 
 /// A typed scalar whose slices the functions of this crate take: every type of `smallfloat`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no typed scalar",
+    label = "not a type of `smallfloat`, such as `E4M3Fn`",
+    note = "codes in integers are decoded by `decode`, with their `Format`; `define_format!` makes a type of a format"
+)]
 pub trait Scalar: SmallFloat + Code {}
 
 impl<S: SmallFloat + Code> Scalar for S {}
@@ -93,7 +98,7 @@ pub fn encode_u16(
 /// ```
 /// use smallfloat::{Rounding, formats::E5M2, random::Philox};
 /// let projection = E5M2.default_projection().with_rounding(Rounding::stochastic_a(16)?);
-/// let seed = Philox { seed: 42, stream: 0 };
+/// let seed = Philox::new(42);
 /// let (codes, _) = smallfloat_kernels::encode_seeded(&[1.125_f32; 100], &E5M2, &projection, seed)?;
 /// assert!(codes.contains(&0x3c) && codes.contains(&0x3d));
 ///

@@ -26,6 +26,13 @@ impl From<Philox> for Generator {
     }
 }
 
+/// [`Philox`] with this seed, stream 0.
+impl From<u64> for Generator {
+    fn from(seed: u64) -> Self {
+        Philox::new(seed).into()
+    }
+}
+
 impl From<Ars5> for Generator {
     fn from(ars5: Ars5) -> Self {
         Self::Ars5(ars5)
@@ -107,6 +114,12 @@ mod tests {
     fn generators_have_names() {
         assert_eq!(Generator::Philox(Philox { seed: 1, stream: 2 }).name(), "philox4x32-10");
         assert_eq!(Generator::Ars5(Ars5 { seed: 1, stream: 2 }).name(), "ars5");
+    }
+
+    #[test]
+    fn a_seed_is_philox_on_stream_0() {
+        assert_eq!(Generator::from(5), Generator::Philox(Philox { seed: 5, stream: 0 }));
+        assert_eq!(Philox::from(5), Philox { seed: 5, stream: 0 });
     }
 
     /// From any element on, to the last and around to the first.

@@ -10,6 +10,7 @@ pub mod sweep;
 pub mod truth;
 
 use std::panic::Location;
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -161,6 +162,13 @@ pub fn oracle_policy(projection: &Projection) -> oracle::Policy {
 
 /// The oracle's flags as the core's.
 pub fn core_flags(flags: oracle::Flags) -> Flags {
+    static SETS: LazyLock<[Flags; 256]> = LazyLock::new(|| {
+        std::array::from_fn(|bits| translated(oracle::Flags(u8::try_from(bits).expect("eight bits"))))
+    });
+    SETS[usize::from(flags.0)]
+}
+
+fn translated(flags: oracle::Flags) -> Flags {
     [
         (oracle::Flags::INVALID, Flags::INVALID),
         (oracle::Flags::DENORMAL, Flags::DENORMAL),
@@ -229,8 +237,8 @@ pub fn catalogue(width: u32) -> Vec<Format> {
 /// Tesla's configurable formats with these biases, in both readings of the denormal formula.
 ///
 /// # Panics
-/// If a bias is above 63.
-pub fn tesla(biases: impl IntoIterator<Item = u32>) -> Vec<Format> {
+/// If a bias is outside 0..=63.
+pub fn tesla(biases: impl IntoIterator<Item = i32>) -> Vec<Format> {
     let constructors = [Format::cfloat8_1_4_3, Format::cfloat8_1_5_2, Format::shp];
     let mut list = Vec::new();
     for bias in biases {

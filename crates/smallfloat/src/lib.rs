@@ -39,6 +39,7 @@
 //! | [`random`] | Philox4x32-10, addressed by (seed, stream, element) |
 //! | [`scalar`] | types with operators: listed below |
 //! | `math` | exponentials, logarithms, trigonometric and hyperbolic functions, correctly rounded (feature `math`) |
+//! | `p3109` | IEEE P3109's operations by name, on single codes and on blocks (feature `math`) |
 //! | [`text`] | how values print; decimal and hexadecimal text, rounded once (feature `alloc`) |
 //! | [`semantics`] | what every result has to be, in words: the project's specification |
 //!

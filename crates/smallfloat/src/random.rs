@@ -47,6 +47,23 @@ pub struct Philox {
 }
 
 impl Philox {
+    /// Returns the sequence of a seed, stream 0.
+    ///
+    /// ```
+    /// use smallfloat::random::Philox;
+    /// assert_eq!(Philox::new(42), Philox { seed: 42, stream: 0 });
+    /// assert_eq!(Philox::new(42).with_stream(7), Philox { seed: 42, stream: 7 });
+    /// ```
+    pub const fn new(seed: u64) -> Self {
+        Self { seed, stream: 0 }
+    }
+
+    /// Returns another of the seed's sequences.
+    #[must_use]
+    pub const fn with_stream(self, stream: u64) -> Self {
+        Self { stream, ..self }
+    }
+
     /// Returns the four words of elements `4 · block .. 4 · block + 4`.
     pub const fn block(&self, block: u64) -> [u32; 4] {
         let counter = [lo(block), hi(block), lo(self.stream), hi(self.stream)];
@@ -56,5 +73,12 @@ impl Philox {
     /// Returns the word of one element.
     pub const fn word(&self, element: u64) -> u32 {
         self.block(element / 4)[(element % 4) as usize]
+    }
+}
+
+/// The sequence of a seed, stream 0.
+impl From<u64> for Philox {
+    fn from(seed: u64) -> Self {
+        Self::new(seed)
     }
 }

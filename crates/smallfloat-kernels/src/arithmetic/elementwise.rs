@@ -102,7 +102,7 @@ impl Elementwise {
     /// use smallfloat::random::Philox;
     /// use smallfloat_kernels::Elementwise;
     /// let sum = "Add<e5m2, e5m2, e5m2, (StochasticA<8>, SatNone)>".parse()?;
-    /// let sum = Elementwise::seeded(&sum, Philox { seed: 7, stream: 0 })?;
+    /// let sum = Elementwise::seeded(&sum, Philox::new(7))?;
     /// let mut results = [0_u8; 100];
     /// // 1 + 1/8, halfway between 1 and 1.25.
     /// sum.binary(&[0x3c_u8; 100], &[0x30_u8; 100], &mut results, None);

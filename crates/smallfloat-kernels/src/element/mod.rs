@@ -84,6 +84,13 @@ pub enum LanesMut<'a> {
 
 /// A wide float: `f32`, `f64`, [`F16`] or [`Bf16`]; with the feature `half` also that crate's `f16`
 /// and `bf16`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no wide float",
+    label = "not `f32`, `f64`, `F16` or `Bf16`",
+    note = "elements are `f32`, `f64`, `smallfloat::F16` and `smallfloat::Bf16`; with the feature `half` also `half::f16` \
+            and `half::bf16`",
+    note = "integers are converted first, as in `f64::from(x)`; codes and typed scalars are decoded"
+)]
 pub trait Element: sealed::Element + Classify + Copy + Default + Send + Sync + 'static {
     /// Its format.
     const FORMAT: Format;
@@ -184,6 +191,13 @@ fn bf16_to_f64(x: Bf16) -> f64 {
 
 /// The storage of a code: `u8` for formats of up to 8 bits, `u16` for any small one, `u32` and
 /// `u64` for wide ones; and every typed scalar, which stores codes of its own format only.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` holds no codes",
+    label = "not `u8`, `u16`, `u32`, `u64` or a typed scalar",
+    note = "codes are `u8` for formats of up to 8 bits, `u16` for those of up to 16, and typed scalars such as \
+            `smallfloat::E4M3Fn`",
+    note = "bytes that are signed or of another library's type are seen as `u8` first"
+)]
 pub trait Code: sealed::Code + Copy + Send + Sync + 'static {
     /// Its width in bits.
     const BITS: u32;

@@ -76,7 +76,7 @@ impl<T: Element> Encoder<T> {
     /// use smallfloat::{Rounding, formats::E4M3FN, random::Philox};
     /// use smallfloat_kernels::Encoder;
     /// let projection = E4M3FN.default_projection().with_rounding(Rounding::stochastic_a(16)?);
-    /// let encoder = Encoder::<f32>::seeded(&E4M3FN, &projection, Philox { seed: 7, stream: 0 })?;
+    /// let encoder = Encoder::<f32>::seeded(&E4M3FN, &projection, Philox::new(7))?;
     /// let mut codes = [0_u8; 1000];
     /// encoder.encode(&[1.03125; 1000], &mut codes);
     /// // A quarter of the way from 1 to 1.125.

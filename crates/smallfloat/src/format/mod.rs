@@ -11,7 +11,6 @@ pub(crate) mod named;
 pub(crate) mod operand;
 mod values;
 
-use crate::cast::signed;
 use crate::format::datum::{Class, Datum};
 use crate::format::error::{Error, ErrorKind};
 use crate::format::named::by_name;
@@ -94,7 +93,7 @@ pub struct Parameters {
     pub width: u32,
     /// Precision in bits, hidden bit included.
     pub precision: u32,
-    /// Exponent bias: a normal value is 2^(e − bias) · 1.m.
+    /// Exponent bias, −32768..=32768: a normal value is 2^(e − bias) · 1.m.
     pub bias: i32,
     /// Signed or unsigned.
     pub signedness: Signedness,
@@ -112,7 +111,7 @@ impl Parameters {
     /// use smallfloat::{Format, Parameters, Specials};
     /// let e2m5 = Format::minifloat(Parameters::signed(8, 6, Specials::Finite))?;
     /// assert_eq!((e2m5.bias(), e2m5.max_finite().to_f64()), (1, Some(7.875)));
-    /// let shifted = Parameters { bias: 3, ..Parameters::signed(8, 6, Specials::Finite) };
+    /// let shifted = Parameters::signed(8, 6, Specials::Finite).with_bias(3);
     /// assert_eq!(Format::minifloat(shifted)?.max_finite().to_f64(), Some(1.96875));
     /// # Ok::<(), smallfloat::Error>(())
     /// ```
@@ -124,6 +123,20 @@ impl Parameters {
         };
         let (signedness, subnormals) = (Signedness::Signed, Subnormals::Gradual);
         Self { width, precision, bias, signedness, specials, subnormals }
+    }
+
+    /// Returns the parameters with another bias, −32768..=32768.
+    ///
+    /// ```
+    /// use smallfloat::{Format, Parameters, Specials};
+    /// let e4m3 = Parameters::signed(8, 4, Specials::NanAllOnes);
+    /// assert_eq!((e4m3.bias, e4m3.with_bias(11).bias), (7, 11));
+    /// assert_eq!(Format::minifloat(e4m3.with_bias(11))?.max_finite().to_f64(), Some(28.0));
+    /// # Ok::<(), smallfloat::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn with_bias(self, bias: i32) -> Self {
+        Self { bias, ..self }
     }
 }
 
@@ -224,8 +237,8 @@ impl Format {
         Ok(format)
     }
 
-    const fn tesla(width: u32, precision: u32, bias: u32) -> Result<Self, Error> {
-        if bias > 63 {
+    const fn tesla(width: u32, precision: u32, bias: i32) -> Result<Self, Error> {
+        if bias < 0 || bias > 63 {
             return Err(Error::range("bias", bias as i64, 0, 63));
         }
         Ok(Self::row(
@@ -233,7 +246,7 @@ impl Format {
             Parameters {
                 width,
                 precision,
-                bias: signed(bias),
+                bias,
                 signedness: Signedness::Signed,
                 specials: Specials::Finite,
                 subnormals: Subnormals::Tesla,
@@ -244,24 +257,24 @@ impl Format {
     /// Returns Tesla's CFloat8 with 4 exponent and 3 mantissa bits; bias 0..=63 (paper, Table 3).
     ///
     /// # Errors
-    /// A bias above 63.
-    pub const fn cfloat8_1_4_3(bias: u32) -> Result<Self, Error> {
+    /// A bias outside 0..=63.
+    pub const fn cfloat8_1_4_3(bias: i32) -> Result<Self, Error> {
         Self::tesla(8, 4, bias)
     }
 
     /// Returns Tesla's CFloat8 with 5 exponent and 2 mantissa bits; bias 0..=63 (paper, Table 3).
     ///
     /// # Errors
-    /// A bias above 63.
-    pub const fn cfloat8_1_5_2(bias: u32) -> Result<Self, Error> {
+    /// A bias outside 0..=63.
+    pub const fn cfloat8_1_5_2(bias: i32) -> Result<Self, Error> {
         Self::tesla(8, 3, bias)
     }
 
     /// Returns Tesla's signed half precision; bias 0..=63 (paper, Table 6).
     ///
     /// # Errors
-    /// A bias above 63.
-    pub const fn shp(bias: u32) -> Result<Self, Error> {
+    /// A bias outside 0..=63.
+    pub const fn shp(bias: i32) -> Result<Self, Error> {
         Self::tesla(16, 11, bias)
     }
 

@@ -70,6 +70,27 @@ impl Preset {
     }
 
     /// Returns the preset that holds for a format where none is named.
+    ///
+    /// | formats | preset | values too large, ∞ | NaN |
+    /// | --- | --- | --- | --- |
+    /// | Tesla's CFloat8 and SHP | [`Tesla`](Self::Tesla) | ±max | +max |
+    /// | Tesla's UHP | [`Tesla`](Self::Tesla) | ∞; −∞ becomes NaN | NaN |
+    /// | binary16, binary32, binary64, bfloat16, TF32, FP24, `ieee:…` | [`Ieee`](Self::Ieee) | ∞, or max by rounding mode | quiet NaN |
+    /// | `e5m2`, `e4m3`, `e3m4` | [`MlDtypes`](Self::MlDtypes) | ∞ | NaN with its sign |
+    /// | `e4m3fn`, the FNUZ formats, `ue4m3`, `ue5m3`, E8M0 | [`MlDtypes`](Self::MlDtypes) | NaN | NaN |
+    /// | FP6, FP4, `e3m0fn` | [`MlDtypes`](Self::MlDtypes) | ±max | a zero of the opposite sign |
+    /// | P3109's | [`P3109SatNone`](Self::P3109SatNone) | ∞, or NaN without ∞; max by rounding mode | NaN |
+    /// | `minifloat:…`, finite codes only | [`OcpSaturate`](Self::OcpSaturate) | ±max | +max |
+    /// | `minifloat:…`, specials as IEEE 754's or P3109's | theirs | | |
+    /// | `minifloat:…`, other specials | [`MlDtypes`](Self::MlDtypes) | NaN | NaN |
+    ///
+    /// ```
+    /// use smallfloat::{E2M1Fn, E4M3Fn, E5M2, F16};
+    /// // What 10⁹ becomes.
+    /// assert_eq!((F16::from_f32(1e9).to_f32(), E5M2::from_f32(1e9).to_f32()), (f32::INFINITY, f32::INFINITY));
+    /// assert!(E4M3Fn::from_f32(1e9).is_nan());
+    /// assert_eq!(E2M1Fn::from_f32(1e9).to_f32(), 6.0);
+    /// ```
     pub const fn default_for(format: &Format) -> Self {
         match (format.family(), format.specials()) {
             (Family::Tesla, _) => Self::Tesla,

@@ -4,7 +4,7 @@
 ///
 /// ```text
 /// /// documentation
-/// Name<BIAS: u32> (bits, full|part, signed|unsigned, zero|nonzero) = format; what else the format has
+/// Name<BIAS: i32> (bits, full|part, signed|unsigned, zero|nonzero) = format; what else the format has
 /// ```
 ///
 /// `bits` is the integer that holds a code and `full` says that every value of it is one. The
@@ -101,17 +101,17 @@ macro_rules! __for_each_scalar {
             /// ```compile_fail,E0080
             /// let one = smallfloat::CFloat8_1_4_3::<63>::ONE;
             /// ```
-            CFloat8_1_4_3<BIAS: u32> (u8, full, signed, zero) = unwrap(Format::cfloat8_1_4_3(BIAS)); negative_zero subnormal
+            CFloat8_1_4_3<BIAS: i32> (u8, full, signed, zero) = unwrap(Format::cfloat8_1_4_3(BIAS)); negative_zero subnormal
         }
         $apply! {
             /// Tesla's CFloat8 with 5 exponent and 2 mantissa bits and the bias `BIAS`, 0..=63
             /// (paper, Table 3): every code a number, results beyond the range clamp.
-            CFloat8_1_5_2<BIAS: u32> (u8, full, signed, zero) = unwrap(Format::cfloat8_1_5_2(BIAS)); negative_zero subnormal
+            CFloat8_1_5_2<BIAS: i32> (u8, full, signed, zero) = unwrap(Format::cfloat8_1_5_2(BIAS)); negative_zero subnormal
         }
         $apply! {
             /// Tesla's signed half precision with the bias `BIAS`, 0..=63 (paper, Table 6): every
             /// code a number, results beyond the range clamp.
-            Shp<BIAS: u32> (u16, full, signed, zero) = unwrap(Format::shp(BIAS)); negative_zero subnormal
+            Shp<BIAS: i32> (u16, full, signed, zero) = unwrap(Format::shp(BIAS)); negative_zero subnormal
         }
         $apply! {
             /// Tesla's unsigned half precision (paper, Table 6): 6 exponent bits; subnormal codes

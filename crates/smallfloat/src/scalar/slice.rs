@@ -12,6 +12,11 @@ use crate::scalar::code::accumulate::Accumulator;
 use crate::scalar::traits::SmallFloat;
 
 /// A type that an exact result can be rounded to: every scalar, `f32` and `f64`.
+#[diagnostic::on_unimplemented(
+    message = "an exact result is not rounded to `{Self}`",
+    label = "not a typed scalar, `f32` or `f64`",
+    note = "results are `f32`, `f64` and the types of `smallfloat`, such as `Bf16` or `E4M3Fn`"
+)]
 pub trait FromExact: Copy {
     /// Rounds once: a scalar by its format's default projection, `f32` and `f64` to nearest, ties
     /// to even.

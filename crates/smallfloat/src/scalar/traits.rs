@@ -38,6 +38,12 @@ mod sealed {
 /// // E4M3FN has a NaN and no infinity.
 /// assert!(E4M3Fn::from_datum(Datum::Infinite { negative: false }).is_none());
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no typed scalar",
+    label = "not a type of `smallfloat`, such as `E4M3Fn`",
+    note = "`f32` and `f64` become scalars by `from_f32` and `from_f64`, `half`'s types by `into()` with the feature `half`",
+    note = "`define_format!` makes a type of a format of at most 16 bits"
+)]
 pub trait SmallFloat:
     Copy
     + Debug

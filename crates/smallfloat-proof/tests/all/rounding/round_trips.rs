@@ -11,7 +11,7 @@ use smallfloat_proof::tell;
 struct Layout {
     exponent_bits: u32,
     mantissa_bits: u32,
-    make: fn(u32) -> Format,
+    make: fn(i32) -> Format,
 }
 
 impl Layout {
@@ -21,8 +21,8 @@ impl Layout {
 
     /// Format and whether its denormals are the paper's: 64 biases, both readings.
     fn all(&self) -> impl Iterator<Item = (Format, u32, bool)> {
-        (0..64).flat_map(|bias| {
-            let paper = (self.make)(bias);
+        (0..64_u32).flat_map(|bias| {
+            let paper = (self.make)(bias.cast_signed());
             assert_eq!(paper.subnormals(), Subnormals::Tesla);
             let gradual = paper.with_subnormals(Subnormals::Gradual).expect("a Tesla format");
             [(paper, bias, true), (gradual, bias, false)]
