@@ -99,7 +99,9 @@ fn allow_many_files() {
 /// where the chain of causes does not show it.
 fn is_broken_pipe(error: &Error) -> bool {
     error.chain().any(|cause| {
-        let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let of_file =
+            cause.downcast_ref::<smallfloat_tensor::Error>().and_then(smallfloat_tensor::Error::io_error);
+        let kind = of_file.or(cause.downcast_ref::<io::Error>()).map(io::Error::kind);
         let inside = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
         kind.or(inside) == Some(io::ErrorKind::BrokenPipe)
     })

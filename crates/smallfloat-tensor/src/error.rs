@@ -2,8 +2,8 @@
 //!
 //! An [`Error`] says what was wrong, where (file, tensor, byte) and what would be right. It is
 //! opaque, so that new kinds of trouble need no new major version; callers who must tell kinds
-//! apart ask its predicates. Operating system errors are kept as
-//! [`source`](std::error::Error::source) and are not repeated in the message: print the chain.
+//! apart ask its predicates. What the operating system said ends the message, and is kept as
+//! [`io_error`](Error::io_error).
 //!
 //! Names come from files that anybody may have made. They are printed in backquotes with control
 //! characters escaped and very long ones cut, so that a message can't disguise itself or flood a
@@ -23,10 +23,10 @@ pub struct Error(Box<Kind>);
 
 #[derive(Debug, thiserror::Error)]
 enum Kind {
-    #[error("cannot {action} {}", quoted_path(path))]
-    Io { action: &'static str, path: PathBuf, source: io::Error },
-    #[error("no room to write {}; free some space or choose another folder", quoted_path(path))]
-    NoSpace { path: PathBuf, source: io::Error },
+    #[error("cannot {action} {}: {cause}", quoted_path(path))]
+    Io { action: &'static str, path: PathBuf, cause: io::Error },
+    #[error("no room to write {}; free some space or choose another folder: {cause}", quoted_path(path))]
+    NoSpace { path: PathBuf, cause: io::Error },
     #[error("{} exists already; choose another name or allow overwriting", quoted_path(path))]
     Exists { path: PathBuf },
     #[error("{}{what}{}", place(Some(path), tensor.as_deref()), at_byte(*offset))]
@@ -101,12 +101,12 @@ impl Error {
 
     /// An operating system error; `action` is a verb with its object, such as "open" or "read
     /// from".
-    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn io(action: &'static str, path: &Path, cause: io::Error) -> Self {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let path = path.to_path_buf();
-        Self::new(match source.kind() {
-            StorageFull | QuotaExceeded | FileTooLarge => Kind::NoSpace { path, source },
-            _ => Kind::Io { action, path, source },
+        Self::new(match cause.kind() {
+            StorageFull | QuotaExceeded | FileTooLarge => Kind::NoSpace { path, cause },
+            _ => Kind::Io { action, path, cause },
         })
     }
 
@@ -152,6 +152,20 @@ impl Error {
     /// options would do, another file would not.
     pub fn is_option(&self) -> bool {
         matches!(*self.0, Kind::Option { .. })
+    }
+
+    /// Returns what the operating system said, if [it failed us](Self::is_io).
+    ///
+    /// ```
+    /// let error = smallfloat_tensor::View::open("no/such/file.safetensors").unwrap_err();
+    /// assert!(error.to_string().starts_with("cannot open `no/such/file.safetensors`: "));
+    /// assert_eq!(error.io_error().unwrap().kind(), std::io::ErrorKind::NotFound);
+    /// ```
+    pub fn io_error(&self) -> Option<&io::Error> {
+        match &*self.0 {
+            Kind::Io { cause, .. } | Kind::NoSpace { cause, .. } => Some(cause),
+            _ => None,
+        }
     }
 
     /// Returns the file that the error is about.
@@ -293,7 +307,6 @@ pub(crate) use by_name;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::error::Error as _;
 
     #[test]
     fn messages_name_path_tensor_and_byte() {
@@ -315,14 +328,16 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_apart_and_keeps_its_source() {
+    fn a_full_disk_is_told_apart_and_says_why() {
         let error = Error::io("write", Path::new("out"), io::Error::from(io::ErrorKind::StorageFull));
         assert!(error.is_no_space() && error.is_io());
         assert!(error.to_string().contains("no room to write `out`"), "{error}");
-        assert!(error.source().is_some());
+        assert!(error.to_string().ends_with(&format!(": {}", error.io_error().expect("a cause"))), "{error}");
         let error = Error::io("open", Path::new("out"), io::Error::from(io::ErrorKind::NotFound));
         assert!(!error.is_no_space());
-        assert_eq!(error.to_string(), "cannot open `out`");
+        assert_eq!(error.to_string(), format!("cannot open `out`: {}", io::ErrorKind::NotFound));
+        assert_eq!(error.io_error().map(io::Error::kind), Some(io::ErrorKind::NotFound));
+        assert!(Error::exists(Path::new("out")).io_error().is_none());
     }
 
     #[test]

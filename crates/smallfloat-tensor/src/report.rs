@@ -6,7 +6,8 @@ use smallfloat_kernels::{ErrorSums, EventCounts};
 use crate::layout::grid::Granularity;
 use crate::scale::rule::ScaleSpec;
 
-/// One tensor of a [`Report`].
+/// One tensor of a [`Report`]. Counts have the names of [`EventCounts`]; in JSON `zeros`, `nans`
+/// and `infinities` are `zero`, `nan` and `inf`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TensorReport {
@@ -37,11 +38,14 @@ pub struct TensorReport {
     /// Non-zero elements that became zero.
     pub underflowed: u64,
     /// Elements whose code is zero.
-    pub zero: u64,
+    #[serde(rename = "zero")]
+    pub zeros: u64,
     /// Elements that were NaN.
-    pub nan: u64,
+    #[serde(rename = "nan")]
+    pub nans: u64,
     /// Elements that were infinite.
-    pub inf: u64,
+    #[serde(rename = "inf")]
+    pub infinities: u64,
     /// The flags that were raised, as letters.
     pub flags: String,
     /// Elements that raised the overflow flag, whatever they became: without saturation infinity or
@@ -136,11 +140,14 @@ pub struct Totals {
     /// Non-zero elements that became zero.
     pub underflowed: u64,
     /// Elements whose code is zero.
-    pub zero: u64,
+    #[serde(rename = "zero")]
+    pub zeros: u64,
     /// Elements that were NaN.
-    pub nan: u64,
+    #[serde(rename = "nan")]
+    pub nans: u64,
     /// Elements that were infinite.
-    pub inf: u64,
+    #[serde(rename = "inf")]
+    pub infinities: u64,
     /// Elements that raised the overflow flag, whatever they became.
     pub overflowed: u64,
 }
@@ -205,9 +212,9 @@ impl TensorReport {
             saturated: 0,
             overflowed: 0,
             underflowed: 0,
-            zero: 0,
-            nan: 0,
-            inf: 0,
+            zeros: 0,
+            nans: 0,
+            infinities: 0,
             flags: "-".to_owned(),
             exponents: Vec::new(),
         }
@@ -219,9 +226,9 @@ impl TensorReport {
         self.overflowed = events.overflowed;
         self.saturated = if saturates { events.overflowed } else { 0 };
         self.underflowed = events.underflowed;
-        self.zero = events.zeros;
-        self.nan = events.nans;
-        self.inf = events.infinities;
+        self.zeros = events.zeros;
+        self.nans = events.nans;
+        self.infinities = events.infinities;
         self.flags = events.flags.to_string();
     }
 
@@ -249,9 +256,9 @@ impl Totals {
             saturated: total(|t| t.saturated),
             overflowed: total(|t| t.overflowed),
             underflowed: total(|t| t.underflowed),
-            zero: total(|t| t.zero),
-            nan: total(|t| t.nan),
-            inf: total(|t| t.inf),
+            zeros: total(|t| t.zeros),
+            nans: total(|t| t.nans),
+            infinities: total(|t| t.infinities),
         }
     }
 }

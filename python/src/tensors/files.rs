@@ -1,6 +1,5 @@
 //! Checkpoints: quantize, dequantize, read and verify files; plan, apply and finalize in shards.
 
-use std::error::Error as _;
 use std::io;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -29,14 +28,13 @@ const EEXIST: i32 = 17;
 /// the output exists, such as `FileNotFoundError` and `FileExistsError`; else a `ValueError`.
 pub(crate) fn file_error(error: &tensor::Error) -> PyErr {
     let mut text = error.to_string();
-    let cause = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    let cause = error.io_error();
     if !error.is_io() && !error.is_exists() {
         return PyValueError::new_err(text);
     }
-    if let Some(cause) = cause {
-        let cause = cause.to_string();
-        // Python shows the number itself.
-        text = format!("{text}: {}", cause.split_once(" (os error").map_or(&*cause, |(words, _)| words));
+    // Python shows the number itself.
+    if let (Some(_), Some(end)) = (cause, text.rfind(" (os error")) {
+        text.truncate(end);
     }
     let number = if error.is_exists() { Some(EEXIST) } else { cause.and_then(io::Error::raw_os_error) };
     match (number, error.path()) {

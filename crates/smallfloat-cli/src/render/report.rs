@@ -123,9 +123,9 @@ pub(crate) fn totals(report: &Report, checked: &str, out: &mut Output) -> io::Re
         (totals.saturated, "saturated"),
         (totals.overflowed - totals.saturated, "beyond the range"),
         (totals.underflowed, "underflowed"),
-        (totals.zero, "zero"),
-        (totals.nan, "NaN"),
-        (totals.inf, "infinite"),
+        (totals.zeros, "zero"),
+        (totals.nans, "NaN"),
+        (totals.infinities, "infinite"),
     ]
     .into_iter()
     .filter(|(n, _)| *n > 0)

@@ -371,6 +371,24 @@ enum Allowed {
 }
 
 /// A named way of storing scaled tensors.
+///
+/// A scheme has a rule for its scales, which [`Options`](crate::Options) may replace. Let amax be
+/// the largest magnitude of those that share a scale:
+///
+/// | schemes | rule | the scale |
+/// | --- | --- | --- |
+/// | `mxfp8-…`, `mxfp6-…`, `mxfp4`, `mxint8` | [`Floor`](ScaleRule::Floor) | OCP's: the largest elements of a block may saturate |
+/// | NVFP4's | [`Amax`](ScaleRule::Amax) | amax · g / 6 in E4M3, to nearest even, and g the tensor's [`GlobalScale`] |
+/// | with scales in binary32 or binary16: FP8, integers, lists | [`Amax`](ScaleRule::Amax) | amax / max of the elements, to nearest even |
+/// | DeepSeek's powers of two | [`Rceil`](ScaleRule::Rceil) | the least at which nothing saturates |
+///
+/// ```
+/// use smallfloat_tensor::{GlobalScale, ScaleRule, Scheme};
+/// let nvfp4: Scheme = "nvfp4".parse()?;
+/// let scale = nvfp4.scale.expect("blocks have scales");
+/// assert_eq!((scale.rule, scale.global), (ScaleRule::Amax, Some(GlobalScale::PowerOfTwo)));
+/// # Ok::<(), smallfloat_tensor::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scheme {
     /// Its name.

@@ -237,7 +237,7 @@ impl Expected {
 
     /// Returns whether a report says the same. Sums may differ in their order, so SQNRs by a hair.
     pub(crate) fn check(&self, report: &smallfloat_tensor::TensorReport) {
-        let counts = (report.overflowed, report.underflowed, report.zero, report.nan, report.inf);
+        let counts = (report.overflowed, report.underflowed, report.zeros, report.nans, report.infinities);
         let expected = (self.overflowed, self.underflowed, self.zero, self.nan, self.inf);
         assert_eq!(counts, expected, "{}", report.name);
         assert_eq!(report.flags, self.flags.to_string(), "{}", report.name);

@@ -315,7 +315,7 @@ fn a_block_as_large_as_the_tensor_is_the_tensor() {
                 assert_eq!(one.tensors["a.weight_bias"].bytes, two.tensors["a.weight_bias"].bytes);
                 let figures = |r: &smallfloat_tensor::Report| {
                     let t = &r.tensors[0];
-                    (t.biases.clone(), t.saturated, t.underflowed, t.zero, t.flags.clone(), t.amax)
+                    (t.biases.clone(), t.saturated, t.underflowed, t.zeros, t.flags.clone(), t.amax)
                 };
                 assert_eq!(figures(&report), figures(&again), "{dtype} {format} {bias}");
                 crate::common::close(report.tensors[0].sqnr_db, again.tensors[0].sqnr_db);

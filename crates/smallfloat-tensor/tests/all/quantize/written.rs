@@ -62,8 +62,8 @@ fn check(input: &File, options: &Options) {
     assert_eq!(totals.elements, elements);
     let sum = |field: fn(&smallfloat_tensor::TensorReport) -> u64| report.tensors.iter().map(field).sum();
     assert_eq!(
-        (totals.saturated, totals.underflowed, totals.zero),
-        (sum(|t| t.saturated), sum(|t| t.underflowed), sum(|t| t.zero))
+        (totals.saturated, totals.underflowed, totals.zeros),
+        (sum(|t| t.saturated), sum(|t| t.underflowed), sum(|t| t.zeros))
     );
     crate::common::close(totals.sqnr_db, (noise > 0.0).then(|| 10.0 * (signal / noise).log10()));
     let sqnrs: Vec<f64> = report.tensors.iter().filter_map(|t| t.sqnr_db).collect();
@@ -381,7 +381,7 @@ fn nan_and_infinities_follow_the_preset_when_asked() {
         for tensor in &report.tensors {
             // 1e9 as BF16 is rounded.
             let amax = if tensor.name == "BF16" { 998_244_352.0 } else { 1e9 };
-            assert_eq!((tensor.nan, tensor.inf, tensor.amax), (2, 2, Some(amax)), "{format}");
+            assert_eq!((tensor.nans, tensor.infinities, tensor.amax), (2, 2, Some(amax)), "{format}");
             assert!(tensor.flags.contains('I'), "{format}: {}", tensor.flags);
         }
         let codes: Vec<Vec<u64>> = report.tensors.iter().map(|t| output.tensors[&t.name].bits()).collect();
