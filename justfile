@@ -204,7 +204,7 @@ hardware-cost:
     cargo build --release -p smallfloat-cli
     scripts/evidence/hardware-cost "${CARGO_TARGET_DIR:-target}/release/smallfloat"
 
-# Our test vectors through other libraries, into docs/peers.md: fetches torch for processors, some 200 MB.
+# Our test vectors and packs through twenty other libraries, into docs/peers.md: fetches some 2 GB (needs g++, git).
 peers:
     scripts/peers/run
 
