@@ -28,7 +28,7 @@ def main():
 
 | what | held against |
 | --- | --- |
-| encode, all 2^16 bfloat16 numbers, 51 formats, six modes, in Triton's interpreter | SHA-256 of the core's codes, of the portable twin's in Rust (`KernelConstants`), and of `smallfloat vectors gen` for 40 formats and two modes |
+| encode, all 2^16 bfloat16 numbers, 51 formats, six modes, in Triton's interpreter | SHA-256 of the core's codes, of those in Rust by the same constants (`KernelConstants`), and of `smallfloat vectors gen` for 40 formats and two modes |
 | binary32 at every third boundary of a format, all binary16 numbers, all presets and saturation modes | the core's codes |
 | stochastic-a with 1, 7 and 32 bits, from element 2^35 + 1 too; seed and stream in memory | SHA-256 of the core's codes |
 | decode and round into three types, every code | the core's values, bit for bit |

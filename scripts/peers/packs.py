@@ -108,8 +108,8 @@ def explained(file, results, flags):
 
 
 def mistake(finding):
-    """The mistake that explains all differences, or else the likeliest one that does, though vectors
-    that agree speak against it; nothing if there is none."""
+    """The mistake that explains all differences, or else the likeliest one that does, though
+    vectors that agree speak against it; nothing if there is none."""
     if finding["cause"]:
         return finding["cause"]["mistake"]
     likely = (finding["values"] or finding["flags"])["hypotheses"][:1]

@@ -26,9 +26,9 @@ use crate::projection::{Projection, Saturation};
 /// How a format's name becomes a format.
 type Complete<'a> = dyn FnMut(&FormatSpec) -> Result<Format, Error> + 'a;
 
-/// `Name<parameters>` in the P3109 draft's spelling. Of a scalar operation one format stands for all,
-/// the result's too: `Exp<bfloat16>` gives bfloat16. Projections may be left out for the formats'
-/// defaults.
+/// `Name<parameters>` in the P3109 draft's spelling. Of a scalar operation one format stands for
+/// all, the result's too: `Exp<bfloat16>` gives bfloat16. Projections may be left out for the
+/// formats' defaults.
 ///
 /// ```
 /// use smallfloat::p3109::Specialization;

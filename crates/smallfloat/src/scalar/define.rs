@@ -315,8 +315,9 @@ macro_rules! define {
                 Self::FORMAT.decode_f64(self.code()).value
             }
 
-            /// Returns the value in another type, rounded by that type's default projection. For the
-            /// result of an operation this is a second rounding: see [`SmallFloat::evaluate_to`].
+            /// Returns the value in another type, rounded by that type's default projection. For
+            /// the result of an operation this is a second rounding: see
+            /// [`SmallFloat::evaluate_to`].
             pub fn convert<T: SmallFloat>(self) -> T {
                 self.convert_with(&T::FORMAT.default_projection()).value
             }
