@@ -20,6 +20,9 @@ type Values = Vec<(String, u64)>;
 /// More inputs than 2 to this are not simulated.
 pub(super) const MAX_BITS: u32 = 32;
 
+/// Up to 2 to this inputs take less time than to optimize the program for them.
+const QUICK_BITS: u32 = 16;
+
 /// Compiling takes no longer than this.
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -34,20 +37,15 @@ pub(super) fn simulate(
     let inputs = specification.inputs();
     let outputs = miter::outputs(specification, bound);
     write(&folder.join("simulate.cpp"), &driver(&inputs, &outputs))?;
-    let mut arguments: Vec<String> = [
-        "--cc",
-        "--exe",
-        "--build",
-        "-O3",
-        "--x-assign",
-        "unique",
-        "-CFLAGS",
-        "-O2",
-        "-Wno-fatal",
-        "-Wno-lint",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+    let mut arguments: Vec<String> =
+        ["--cc", "--exe", "--build", "-O3", "--x-assign", "unique", "-Wno-fatal", "-Wno-lint"]
+            .map(str::to_owned)
+            .to_vec();
+    let bits: u32 = inputs.iter().map(|port| port.bits).sum();
+    // Given last, where they replace what Verilator would choose.
+    let level = if bits <= QUICK_BITS { "-O0" } else { "-O2" };
+    let levels = ["OPT_FAST", "OPT_SLOW", "OPT_GLOBAL"].map(|part| format!("{part}={level}"));
+    arguments.extend(levels.into_iter().flat_map(|level| ["-MAKEFLAGS".to_owned(), level]));
     arguments.extend(["--top-module", MITER, "--Mdir", "simulation", "-o", "simulate"].map(str::to_owned));
     for include in &design.includes {
         let found = include.canonicalize().map_err(|cause| Error::File { path: include.clone(), cause })?;
@@ -61,7 +59,6 @@ pub(super) fn simulate(
         let message = error.map_or_else(|| run.last_lines(), str::to_owned);
         return Err(design.refused(VERILATOR.name, &message));
     }
-    let bits: u32 = inputs.iter().map(|port| port.bits).sum();
     on_all_cores(folder, 1 << bits, options)
 }
 
