@@ -19,7 +19,7 @@ import sys
 import numpy as np
 
 from adapters import LIBRARIES, Lacks, library, versions
-from peers import SMALLFLOAT, WORK, example
+from peers import SMALLFLOAT, WORK, example, mistake
 
 DEFINITIONS = pathlib.Path("crates/smallfloat-cli/packs")
 PACKS = ["ofp8", "mx", "p3109", "riscv-fp8"]
@@ -105,15 +105,6 @@ def explained(file, results, flags):
     if not run.stdout:
         raise RuntimeError(run.stderr)
     return json.loads(run.stdout)
-
-
-def mistake(finding):
-    """The mistake that explains all differences, or else the likeliest one that does, though
-    vectors that agree speak against it; nothing if there is none."""
-    if finding["cause"]:
-        return finding["cause"]["mistake"]
-    likely = (finding["values"] or finding["flags"])["hypotheses"][:1]
-    return "".join(f"nearest: {s['mistake']}" for s in likely if s["explained"] == finding["mismatches"])
 
 
 def verdicts(way):

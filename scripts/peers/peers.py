@@ -103,19 +103,15 @@ def example(finding):
     return operands, text(given), text(right)
 
 
-def cause(finding):
-    """What would explain the differences: one mistake, or the likeliest ones with what each
-    explains."""
-    one = finding["cause"]
-    if one:
-        return one["mistake"]
+def mistake(finding):
+    """The mistake that explains all differences, or else the likeliest one that does, though
+    vectors that agree speak against it; nothing if there is none."""
+    if finding["cause"]:
+        return finding["cause"]["mistake"]
     if finding["unknown"] == finding["mismatches"]:
         return "refuses, or gives what is no code of the format"
-    likely = ((finding["values"] or finding["flags"])["hypotheses"])[:2]
-    if not likely:
-        return "no known mistake"
-    shares = [f"{s['mistake']} ({s['explained']:,} of {finding['mismatches']:,}, and {s['contradicted']:,} that agree speak against it)" for s in likely]
-    return "no single mistake; nearest: " + "; ".join(shares)
+    likely = (finding["values"] or finding["flags"])["hypotheses"][:1]
+    return "".join(f"nearest: {s['mistake']}" for s in likely if s["explained"] == finding["mismatches"])
 
 
 def spelled(operation, formats):
@@ -173,7 +169,7 @@ Libraries differ by design in what overflow, infinities and NaN become, so each 
 S2, that fits it best of those that make sense for it (`POLICIES` in `scripts/peers/peers.py`). What differs even so is listed with one input
 each: a wrong number, or a NaN where a number belongs. Which of its codes a NaN has is nobody's mistake and is counted apart. What a
 library does not have is not listed. `→` converts; `+` and `×` take and give one format. "What it does" is the mistake that explains all
-differences of a row, or the nearest ones with how many each explains.
+differences of a row; the nearest one explains them, but vectors that agree speak against it.
 """
 
 
@@ -184,6 +180,7 @@ def render(found):
     print(f"{date}; {sum(map(total, found.values())):,} vectors.\n")
     print("| library | operations | agree to the bit | but for the code of NaN | differ |")
     print("| --- | ---: | ---: | ---: | ---: |")
+    found = {way: rows for way, rows in found.items() if rows}
     for way, rows in found.items():
         same, nan, wrong = parted(rows)
         title = way.replace(library(way), f"{library(way)} {version[library(way)]}")
@@ -194,7 +191,7 @@ def render(found):
     for way, rows in found.items():
         groups = {}
         for row in parted(rows)[2]:
-            groups.setdefault((row[1], cause(row[3]) + row[2]), []).append(row)
+            groups.setdefault((row[1], mistake(row[3]) + row[2]), []).append(row)
         for (preset, why), group in groups.items():
             differ = sum(finding["mismatches"] for *_, finding in group)
             operands, given, right = example(group[0][3])
