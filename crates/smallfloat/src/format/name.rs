@@ -374,10 +374,13 @@ pub(crate) fn closest(
     known: impl Iterator<Item = (&'static str, &'static str)>,
 ) -> Option<&'static str> {
     let distances = Distances::from(name)?;
+    let farthest = 1 + name.len() / 4;
     known
+        // A distance is at least the difference of the lengths.
+        .filter(|(candidate, _)| candidate.len().abs_diff(name.len()) <= farthest)
         .filter_map(|(candidate, shown)| Some((distances.to(candidate)?, shown)))
         .min_by_key(|&(distance, _)| distance)
-        .filter(|&(distance, _)| distance <= 1 + name.len() / 4)
+        .filter(|&(distance, _)| distance <= farthest)
         .map(|(_, shown)| shown)
 }
 

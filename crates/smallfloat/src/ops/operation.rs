@@ -221,6 +221,17 @@ static MORE: [(&str, Operation, usize); OPERATIONS.len()] = OPERATIONS;
 static MORE: [(&str, Operation, usize); 0] = [];
 
 impl Operation {
+    /// How many operations there are.
+    #[cfg(feature = "math")]
+    pub(crate) const COUNT: usize = NAMED.len() + OPERATIONS.len();
+
+    /// The name and the operation at a place of [`all`](Self::all).
+    #[cfg(feature = "math")]
+    pub(crate) const fn numbered(place: usize) -> (&'static str, Self) {
+        let row = if place < NAMED.len() { NAMED[place] } else { OPERATIONS[place - NAMED.len()] };
+        (row.0, row.1)
+    }
+
     fn rows() -> impl Iterator<Item = &'static (&'static str, Self, usize)> {
         NAMED.iter().chain(&MORE)
     }
@@ -317,4 +328,9 @@ impl Comparison {
     }
 }
 
-by_name!(Operation, Self::all(), "operation", "one of the P3109 draft, such as Add, FMA or Exp");
+by_name!(
+    Operation,
+    named: Self::rows().map(|row| (row.0, row.1)),
+    "operation",
+    "one of the P3109 draft, such as Add, FMA or Exp"
+);

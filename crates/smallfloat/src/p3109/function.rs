@@ -122,9 +122,41 @@ const NUMERIC: &[Numeric] = numeric! {
        "ArcCosh" "ArcTanh" "SinPi" "CosPi" "TanPi" "ArcSinPi" "ArcCosPi" "ArcTanPi";
 };
 
-/// The row of an operation; IEEE 754's remainders have none.
+/// All operations with their names and their rows; IEEE 754's remainders have none.
+static OPERATIONS: [(&str, Operation, Option<&Numeric>); Operation::COUNT] = {
+    let mut rows = [("", Operation::Convert, None); Operation::COUNT];
+    let mut i = 0;
+    while i < rows.len() {
+        (rows[i].0, rows[i].1) = Operation::numbered(i);
+        let mut j = 0;
+        while j < NUMERIC.len() {
+            if same(NUMERIC[j].scalar.as_bytes(), rows[i].0.as_bytes()) {
+                rows[i].2 = Some(&NUMERIC[j]);
+            }
+            j += 1;
+        }
+        i += 1;
+    }
+    rows
+};
+
+/// `==`, which is no constant function.
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    match (a, b) {
+        ([], []) => true,
+        ([x, a @ ..], [y, b @ ..]) => *x == *y && same(a, b),
+        _ => false,
+    }
+}
+
+/// The operations that have rows.
+fn numeric() -> impl Iterator<Item = (Operation, &'static Numeric)> {
+    OPERATIONS.iter().filter_map(|&(_, operation, row)| Some((operation, row?)))
+}
+
+/// The row of an operation.
 fn row(operation: Operation) -> Option<&'static Numeric> {
-    NUMERIC.iter().find(|row| row.scalar == operation.name())
+    numeric().find(|&(other, _)| other == operation).map(|(_, row)| row)
 }
 
 impl BlockFunction {
@@ -139,8 +171,11 @@ impl BlockFunction {
 
     /// Returns all functions of blocks.
     pub fn all() -> impl Iterator<Item = Self> {
-        let elementwise = Operation::all().filter(|op| row(*op).is_some()).map(Self::Elementwise);
-        elementwise.chain(Self::WHOLE.iter().map(|row| row.1))
+        Self::named().map(|(_, function)| function)
+    }
+
+    fn named() -> impl Iterator<Item = (&'static str, Self)> {
+        numeric().map(|(operation, row)| (row.block, Self::Elementwise(operation))).chain(Self::WHOLE)
     }
 
     fn name(self) -> &'static str {
@@ -178,24 +213,33 @@ impl Shape {
 impl Function {
     /// Returns all functions, in the order of their groups' names within each kind.
     pub fn all() -> impl Iterator<Item = Self> {
-        let single = [Self::TotalOrder, Self::Class, Self::NextGreaterThan, Self::NextLessThan];
-        let all = Operation::all()
-            .map(Self::Numeric)
-            .chain(Comparison::NAMED.iter().map(|row| Self::Compare(row.1)))
-            .chain(Predicate::NAMED.iter().map(|row| Self::Predicate(row.1)))
-            .chain(single)
-            .chain(FormatQuery::NAMED.iter().map(|row| Self::FormatQuery(row.1)))
-            .chain(ProjectionQuery::NAMED.iter().map(|row| Self::ProjectionQuery(row.1)))
-            .chain(Integer::ALL.iter().copied().map(Self::ToInteger))
-            .chain(Integer::ALL.iter().copied().map(Self::FromInteger));
-
-        all.chain(BlockFunction::all().map(Self::Block))
-            .chain(Operation::all().filter(|op| row(*op).is_some()).map(Self::Scaled))
+        Self::named().map(|(_, function)| function)
     }
 
     /// Returns the names of all functions, in P3109's spelling where it has one.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        Self::all().map(Self::name)
+        Self::named().map(|(name, _)| name)
+    }
+
+    fn named() -> impl Iterator<Item = (&'static str, Self)> {
+        let single = [
+            ("TotalOrder", Self::TotalOrder),
+            ("Class", Self::Class),
+            ("NextGreaterThan", Self::NextGreaterThan),
+            ("NextLessThan", Self::NextLessThan),
+        ];
+        let integers = || Integer::ALL.iter().copied();
+        let scalar = OPERATIONS.iter().map(|&(name, operation, _)| (name, Self::Numeric(operation)));
+        scalar
+            .chain(Comparison::NAMED.iter().map(|&(name, which)| (name, Self::Compare(which))))
+            .chain(Predicate::NAMED.iter().map(|&(name, which)| (name, Self::Predicate(which))))
+            .chain(single)
+            .chain(FormatQuery::NAMED.iter().map(|&(name, which)| (name, Self::FormatQuery(which))))
+            .chain(ProjectionQuery::NAMED.iter().map(|&(name, which)| (name, Self::ProjectionQuery(which))))
+            .chain(integers().map(|integer| (integer.convert_to_name(), Self::ToInteger(integer))))
+            .chain(integers().map(|integer| (integer.convert_from_name(), Self::FromInteger(integer))))
+            .chain(BlockFunction::named().map(|(name, function)| (name, Self::Block(function))))
+            .chain(numeric().map(|(operation, row)| (row.scaled, Self::Scaled(operation))))
     }
 
     /// Returns the name.
@@ -338,4 +382,4 @@ impl Group {
     }
 }
 
-by_name!(Function, Self::all(), "operation", "one of the P3109 draft, such as Add, FMA or Exp");
+by_name!(Function, named: Self::named(), "operation", "one of the P3109 draft, such as Add, FMA or Exp");
