@@ -265,10 +265,12 @@ fn write(
         let refused = |e: smallfloat_kernels::Error| {
             Error::refused(Some(view.source().path()), Some(&tensor.info.name), e.to_string())
         };
-        let (decoder, rounds) = match (Decoder::<T>::new(format, None), rounding) {
+        let length = usize::try_from(tensor.info.elements()).unwrap_or(usize::MAX);
+        let decoder = |projection| Decoder::<T>::for_length(format, projection, length);
+        let (decoder, rounds) = match (decoder(None), rounding) {
             (Err(_), Some(rounding)) => {
                 let projection = T::FORMAT.default_projection().with_rounding(rounding);
-                let decoder = Decoder::<T>::new(format, Some(&projection)).map_err(refused)?;
+                let decoder = decoder(Some(&projection)).map_err(refused)?;
                 let rounds = rounded_codes(format, &decoder)?;
                 (decoder, rounds)
             }
@@ -284,7 +286,7 @@ fn write(
 
 /// Which codes have values that a decoder rounds.
 fn rounded_codes<T: Element>(format: &Format, decoder: &Decoder<T>) -> Result<Vec<bool>> {
-    let exact = f64_decoder(format)?;
+    let exact = f64_decoder(format, usize::MAX)?;
     let is_rounded = |code: usize| {
         let (exact, value) = (exact.value(code), decoder.value(code).to_f64());
         !exact.is_nan() && exact.to_bits() != value.to_bits()
@@ -400,6 +402,9 @@ fn narrow<T: Element>(value: f64, projection: &Projection) -> (T, bool) {
         if !inexact || projection.rounding == Rounding::NearestEven {
             return (T::from_bits(u64::from(narrow.to_bits())), inexact);
         }
+    }
+    if T::FORMAT == BINARY64 && !value.is_nan() {
+        return (T::from_bits(value.to_bits()), false);
     }
     let rounded = convert(value.to_bits(), &BINARY64, &T::FORMAT, projection);
     (T::from_bits(rounded.value), rounded.flags.contains(Flags::INEXACT))

@@ -17,9 +17,14 @@ use crate::plan::nibbles::NibblePlan;
 
 /// Converts codes of one format into slices of `T`: a table of all codes, or vector kernels to the
 /// same values. Bytes have kernels to every `T`, half-words to f32 and f64.
+///
+/// Building one costs as much as decoding all codes one by one, 65,536 for 16 bits. So keep it, and
+/// say with [`for_length`](Self::for_length) if it is for little data.
 #[derive(Clone, Debug)]
 pub struct Decoder<T> {
     format: Format,
+    projection: Projection,
+    /// The values of all codes, or none of them.
     table: Vec<T>,
     plans: Option<DecodePlans>,
     level: Level,
@@ -35,6 +40,19 @@ impl<T: Element> Decoder<T> {
     /// # Errors
     /// A wider format, or one with values that `T` can't hold and no rounding given.
     pub fn new(format: &Format, projection: Option<&Projection>) -> Result<Self, Error> {
+        Self::for_length(format, projection, usize::MAX)
+    }
+
+    /// Returns a decoder for about this many elements: where these are fewer than codes, they go
+    /// through the core one by one, to the same values.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn for_length(
+        format: &Format,
+        projection: Option<&Projection>,
+        length: usize,
+    ) -> Result<Self, Error> {
         if format.is_wide() {
             return Err(Error::TooWide { format: *format });
         }
@@ -46,13 +64,24 @@ impl<T: Element> Decoder<T> {
             None if format.fits_in(&T::FORMAT) => T::FORMAT.default_projection(),
             None => return Err(Error::Inexact { format: *format, destination: T::FORMAT }),
         };
-        let table = format
-            .codes()
-            .map(|code| T::from_bits(convert(code, format, &T::FORMAT, &projection).value))
-            .collect::<Vec<T>>();
-        let plans = words_of(&table).map(|words| DecodePlans::new(format, &words));
-        Ok(Self { format: *format, table, plans, level: Level::Portable, fast: None }
-            .with_level(Level::detected()))
+        let mut decoder = Self {
+            format: *format,
+            projection,
+            table: Vec::new(),
+            plans: None,
+            level: Level::Portable,
+            fast: None,
+        };
+        if length as u64 > format.max_code() {
+            decoder.table = format.codes().map(|code| decoder.by_core(code)).collect();
+            decoder.plans = words_of(&decoder.table).map(|words| DecodePlans::new(format, &words));
+        }
+        Ok(decoder.with_level(Level::detected()))
+    }
+
+    /// The value of a code of the format.
+    fn by_core(&self, code: u64) -> T {
+        T::from_bits(convert(code, &self.format, &T::FORMAT, &self.projection).value)
     }
 
     /// Returns this decoder with the kernels of another level; of a level that the machine can't
@@ -81,14 +110,13 @@ impl<T: Element> Decoder<T> {
     pub fn decode<C: Code>(&self, codes: &[C], values: &mut [T]) {
         check_lengths((codes.len(), "codes"), (values.len(), "values"));
         check_operand::<C>(&self.format);
-        let mask = self.table.len() - 1;
         let stream = streams(codes, values);
         parallel::zip(codes, values, |_, codes, values| {
             if self.fast.as_ref().and_then(|fast| fast.decode(codes, values, stream)).is_some() {
                 return EventCounts::default();
             }
             for (code, value) in codes.iter().zip(values) {
-                *value = self.table[code.code() & mask];
+                *value = self.value(code.code());
             }
             EventCounts::default()
         });
@@ -106,7 +134,10 @@ impl<T: Element> Decoder<T> {
 
     /// Returns the value of one code. Bits above the format's width are ignored.
     pub fn value(&self, code: usize) -> T {
-        self.table[code & (self.table.len() - 1)]
+        let code = code as u64 & self.format.max_code();
+        #[expect(clippy::cast_possible_truncation, reason = "it has at most 16 bits")]
+        let known = self.table.get(code as usize);
+        known.map_or_else(|| self.by_core(code), |value| *value)
     }
 }
 

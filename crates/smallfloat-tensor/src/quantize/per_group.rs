@@ -196,7 +196,7 @@ impl<'a> PerGroup<'a> {
         let relabel = match options.container {
             Container::Fp8 { .. } => {
                 let relabel = Fp8Remap::new(&element)?;
-                let decoder = CodeValues::Format(f64_decoder(&relabel.to)?);
+                let decoder = CodeValues::Format(f64_decoder(&relabel.to, usize::MAX)?);
                 Some((relabel, decoder))
             }
             Container::Native | Container::Bf16 => None,
@@ -214,7 +214,7 @@ impl<'a> PerGroup<'a> {
         let decoder = match options.codebook {
             _ if !reports => None,
             Some(codebook) => Some(CodeValues::List(codebook::values(codebook))),
-            None => Some(CodeValues::Format(f64_decoder(&element)?)),
+            None => Some(CodeValues::Format(f64_decoder(&element, usize::MAX)?)),
         };
         let (mut powers, mut floats) = (None, None);
         if let (Quotients::Short(encoder), Some(spec)) = (&quotients, &options.scale)

@@ -50,7 +50,7 @@ impl Decoders {
         match &*last {
             Some((of, decoder)) if of == format => Ok(Arc::clone(decoder)),
             _ => {
-                let decoder = Arc::new(f64_decoder(format)?);
+                let decoder = Arc::new(f64_decoder(format, usize::MAX)?);
                 *last = Some((*format, Arc::clone(&decoder)));
                 Ok(decoder)
             }
@@ -324,7 +324,7 @@ impl PerTensor<'_> {
             () if !self.reports => None,
             () if shared => Some(self.decoders.of(&self.options.format.with_bias(0).map_err(refuse)?)?),
             () if C::BITS > 8 => Some(self.decoders.of(format)?),
-            () => Some(Arc::new(f64_decoder(format)?)),
+            () => Some(Arc::new(f64_decoder(format, usize::MAX)?)),
         };
         let infinities = match self.options.nonfinite {
             Nonfinite::Refuse => None,

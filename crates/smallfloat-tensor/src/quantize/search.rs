@@ -58,7 +58,7 @@ impl Searcher {
             spec,
             element: ScaledElement::new(&element),
             encoder,
-            decoder: f64_decoder(&element)?,
+            decoder: f64_decoder(&element, usize::MAX)?,
         }))
     }
 

@@ -84,7 +84,9 @@ impl Tables {
     fn long(&self, quantized: &Quantized<'_>) -> &CodeValues {
         self.long.get_or_init(|| match quantized.codebook {
             Some(list) => CodeValues::List(codebook::values(list)),
-            None => CodeValues::Format(f64_decoder(&quantized.element).expect("codes have at most 16 bits")),
+            None => CodeValues::Format(
+                f64_decoder(&quantized.element, usize::MAX).expect("codes have at most 16 bits"),
+            ),
         })
     }
 }

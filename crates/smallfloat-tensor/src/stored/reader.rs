@@ -55,11 +55,16 @@ impl CodeValues {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(source: &'a Source, tensor: &'a TensorView) -> Result<Self> {
+        Self::for_length(source, tensor, length(tensor))
+    }
+
+    /// Returns a reader of about so many elements.
+    pub(crate) fn for_length(source: &'a Source, tensor: &'a TensorView, length: usize) -> Result<Self> {
         let decoder = match &tensor.stored {
-            Stored::Codes(codes) => Some(CodeValues::Format(f64_decoder(&codes.0)?)),
+            Stored::Codes(codes) => Some(CodeValues::Format(f64_decoder(&codes.0, length)?)),
             Stored::Scaled(scaled) => Some(match &scaled.codebook {
                 Some(codebook) => CodeValues::List(Arc::clone(&codebook.values)),
-                None => CodeValues::Format(f64_decoder(&scaled.element)?),
+                None => CodeValues::Format(f64_decoder(&scaled.element, length)?),
             }),
             Stored::Wide => None,
             Stored::Other => {
@@ -80,7 +85,7 @@ impl<'a> Reader<'a> {
 
     /// How many elements there are.
     pub(crate) fn len(&self) -> usize {
-        usize::try_from(self.tensor.info.elements()).unwrap_or(usize::MAX)
+        length(self.tensor)
     }
 
     /// The type of the elements; `None` where they are products of codes and scales.
@@ -210,6 +215,11 @@ impl<'a> Reader<'a> {
             values[at..].iter_mut().zip(run).for_each(|(value, &x)| *value = product(&one, x));
         })
     }
+}
+
+/// How many elements there are.
+fn length(tensor: &TensorView) -> usize {
+    usize::try_from(tensor.info.elements()).unwrap_or(usize::MAX)
 }
 
 /// Sets each value to what `of` makes of its bytes.

@@ -271,7 +271,7 @@ impl View {
     /// A range that reaches beyond the tensor, a tensor that holds no numbers, and what reading
     /// meets.
     pub fn read(&self, tensor: &TensorView, first: u64, values: &mut [f64]) -> Result<()> {
-        self.reader(tensor)?.read(first, values)
+        Reader::for_length(&self.source, tensor, values.len())?.read(first, values)
     }
 
     /// Returns the elements of the tensor of this name, in row-major order, as [`read`](Self::read)
@@ -317,11 +317,11 @@ pub(crate) fn nothing_quantized(path: &Path) -> Error {
     Error::refused(Some(path), None, what)
 }
 
-/// Values as `f64`; the few formats beyond its range are rounded to it.
-pub(crate) fn f64_decoder(format: &Format) -> Result<Decoder<f64>> {
+/// About so many values as `f64`; the few formats beyond its range are rounded to it.
+pub(crate) fn f64_decoder(format: &Format, length: usize) -> Result<Decoder<f64>> {
     let nearest = f64::FORMAT.default_projection();
-    Decoder::new(format, None)
-        .or_else(|_| Decoder::new(format, Some(&nearest)))
+    Decoder::for_length(format, None, length)
+        .or_else(|_| Decoder::for_length(format, Some(&nearest), length))
         .map_err(|e| Error::refused(None, None, e.to_string()))
 }
 
