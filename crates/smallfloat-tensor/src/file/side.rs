@@ -59,7 +59,9 @@ pub fn read_limited(path: impl AsRef<Path>, limit: u64) -> Result<Vec<u8>> {
 
 fn read_path(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let (file, len) = open_regular(path)?;
-    let mut bytes = Vec::new();
+    // Room for the whole spares many short reads; there is more only where more is read.
+    let room = usize::try_from(len.min(limit).min(1 << 20)).expect("a mebibyte can be counted") + 1;
+    let mut bytes = Vec::with_capacity(room);
     // One byte more tells a file that grows, or one that has no true length, as those of /proc.
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(|e| Error::io("read", path, e))?;
     if bytes.len() as u64 > limit {

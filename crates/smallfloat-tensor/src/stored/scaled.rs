@@ -197,10 +197,14 @@ impl Scaled {
         &self,
         source: &Source,
         row: u64,
-        rows: u64,
+        mut rows: u64,
         column: u64,
-        columns: u64,
+        mut columns: u64,
     ) -> Result<Vec<Scale>> {
+        // Whole rows that follow each other are read as one.
+        if columns == self.grid.group_columns && self.place != Placement::Ordered(Order::Tiles) {
+            (rows, columns) = (1, rows * columns);
+        }
         let size = match (&self.place, &self.scale) {
             (Placement::Alone, _) => return Ok(vec![Scale::new(0, 1.0, 1.0); index(rows * columns)]),
             (Placement::Blocks(_), Some(spec)) => spec.code_size(),

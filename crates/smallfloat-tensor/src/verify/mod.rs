@@ -171,7 +171,8 @@ fn check_tensors(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<bool> {
     let source = view.source();
-    let mut buffer = vec![0; CHUNK_BYTES];
+    let longest = source.tensors().iter().map(|info| info.len).max().unwrap_or(0);
+    let mut buffer = chunk_buffer(longest);
     for (info, place) in source.tensors().iter().zip(&mut digests) {
         if place.is_none() {
             let mut digest = Sha256::new();
@@ -199,7 +200,7 @@ fn check_codes(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<TensorDigest> {
     let refused = |what: String| Error::refused(Some(path), Some(&tensor.info.name), what);
-    let odd = odd_codes(format);
+    let odd = OddCodes::new(format, tensor.info.elements());
     let size = usize::from(format.width() > 8) + 1;
     let mut digest = Sha256::new();
     let (mut odd_count, mut first_odd) = (0_u64, 0);
@@ -209,14 +210,14 @@ fn check_codes(
         progress(Progress::Bytes(bytes.len() as u64));
         for (i, bytes) in bytes.chunks_exact(size).enumerate() {
             let code = code_at(bytes);
-            let Some(is_odd) = odd.get(usize::from(code)) else {
+            let Some(is_odd) = odd.get(code) else {
                 let element = first + i as u64;
                 let largest = format.max_code();
                 return Err(refused(format!(
                     "element {element} has the code {code:#x}, the largest of {format} is {largest:#x}"
                 )));
             };
-            if *is_odd {
+            if is_odd {
                 if odd_count == 0 {
                     first_odd = first + i as u64;
                 }
@@ -264,8 +265,8 @@ fn check_scaled(
     let row_bytes = scaled.packing.row_bytes(element, grid.columns).max(1);
     // A list has as many values as its carrier has codes, all of which are written.
     let odd = match &scaled.codebook {
-        Some(list) => vec![false; list.values.len()],
-        None => odd_codes(element),
+        Some(list) => OddCodes::Known(vec![false; list.values.len()]),
+        None => OddCodes::new(element, tensor.info.elements()),
     };
     let (mut digest, mut odd_count, mut first_odd) = (Sha256::new(), 0_u64, 0);
     let (mut buffer, mut codes) = (chunk_buffer(scaled.codes.len.min(WHOLE_UNITS)), Vec::new());
@@ -294,7 +295,7 @@ fn check_scaled(
                 continue;
             }
             let place = row * grid.columns + column;
-            match odd.get(usize::from(code)) {
+            match odd.get(code) {
                 None => {
                     let largest = element.max_code();
                     return Err(refused(format!(
@@ -346,10 +347,13 @@ fn check_scales(view: &View, scaled: &Scaled, verified: &mut Verified) -> Result
     if !scaled.has_scales() || grid.group_columns == 0 {
         return Ok(0);
     }
-    for row in 0..grid.group_rows {
+    let rows_at_once = (SCALES_AT_ONCE as u64 / grid.group_columns).max(1);
+    let mut row = 0;
+    while row < grid.group_rows {
+        let rows = rows_at_once.min(grid.group_rows - row);
         for column in (0..grid.group_columns).step_by(SCALES_AT_ONCE) {
             let columns = (SCALES_AT_ONCE as u64).min(grid.group_columns - column);
-            let scales = scaled.read_scales(view.source(), row, 1, column, columns)?;
+            let scales = scaled.read_scales(view.source(), row, rows, column, columns)?;
             verified.scales += scales.len() as u64;
             if let Some(spec) = &scaled.scale {
                 // Blocks of zeros have a scale of 0 in some layouts.
@@ -360,6 +364,7 @@ fn check_scales(view: &View, scaled: &Scaled, verified: &mut Verified) -> Result
                 odd_scales += scales.iter().filter(is_odd).count() as u64;
             }
         }
+        row += rows;
     }
     Ok(odd_scales)
 }
@@ -395,16 +400,39 @@ fn check_unordered(
     Ok(found)
 }
 
-/// For each code: is it a flushed subnormal or a NaN that is not canonical?
-fn odd_codes(format: &Format) -> Vec<bool> {
-    let flushes = format.subnormals() == Subnormals::Flush;
-    let one_nan = format.is_signed() || format.specials() != Specials::Ieee;
-    let canonical = format.encode(Datum::Nan { negative: false });
-    (0..=format.max_code())
-        .map(|code| match format.classify(code) {
-            Class::Subnormal => flushes,
-            Class::Nan => !one_nan && Some(code) != canonical,
+/// Which codes are flushed subnormals, or NaNs that are not canonical.
+enum OddCodes {
+    Known(Vec<bool>),
+    /// Fewer codes are looked at than the format has.
+    Few(Format),
+}
+
+impl OddCodes {
+    fn new(format: &Format, elements: u64) -> Self {
+        if elements <= format.max_code() {
+            return Self::Few(*format);
+        }
+        Self::Known(format.codes().map(|code| Self::is_odd(format, code)).collect())
+    }
+
+    /// Whether a code is one; nothing for what is no code of the format.
+    fn get(&self, code: u16) -> Option<bool> {
+        match self {
+            Self::Known(odd) => odd.get(usize::from(code)).copied(),
+            Self::Few(format) => {
+                (u64::from(code) <= format.max_code()).then(|| Self::is_odd(format, code.into()))
+            }
+        }
+    }
+
+    fn is_odd(format: &Format, code: u64) -> bool {
+        match format.classify(code) {
+            Class::Subnormal => format.subnormals() == Subnormals::Flush,
+            Class::Nan => {
+                let one_nan = format.is_signed() || format.specials() != Specials::Ieee;
+                !one_nan && Some(code) != format.encode(Datum::Nan { negative: false })
+            }
             _ => false,
-        })
-        .collect()
+        }
+    }
 }

@@ -96,14 +96,17 @@ fn parse_header(input: &Input) -> Result<(RawHeader, u64)> {
     let data_start = 8 + header_len(input)?;
     let text_end = text_end(input, data_start)?;
     let length = usize::try_from(text_end - 8).expect("it is shorter than the longest header");
-    let mut reader = InputReader::new(input, 8..text_end);
-    let part = io::BufReader::with_capacity(length.min(READ_BYTES), &mut reader);
-    let header = safetensors_header::parse_reader(part);
-    if let Some(error) = reader.failed {
-        return Err(error);
-    }
-    if let Some(header) = header {
-        return Ok((header, data_start));
+    // A text that needs no second part is parsed where it lies, several times as fast.
+    if length > READ_BYTES {
+        let mut reader = InputReader::new(input, 8..text_end);
+        let part = io::BufReader::with_capacity(READ_BYTES, &mut reader);
+        let header = safetensors_header::parse_reader(part);
+        if let Some(error) = reader.failed {
+            return Err(error);
+        }
+        if let Some(header) = header {
+            return Ok((header, data_start));
+        }
     }
     let mut json = vec![0; length];
     input.read_exact_at(8, &mut json)?;
