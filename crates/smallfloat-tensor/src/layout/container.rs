@@ -22,6 +22,7 @@ use smallfloat::{Codebook, Format, FormatSpec, RandomBits, Rounding};
 
 use crate::error::{Error, Result, quoted, refuse};
 use crate::file::dtype::Dtype;
+use crate::file::formats::gguf::is_of_part;
 use crate::file::formats::source::Source;
 use crate::file::stream::{ByteCount, TensorDigest};
 use crate::layout::codebook::carrier;
@@ -371,11 +372,14 @@ pub(crate) fn bias_name(tensor: &str) -> String {
     format!("{tensor}{BIAS_SUFFIX}")
 }
 
-/// The free text of a file without what describes how its tensors are stored.
+/// The free text of a file without what describes how its tensors are stored, or in which parts.
 pub(crate) fn foreign_metadata(source: &Source) -> Vec<(String, String)> {
     let is_container = source.metadata().iter().any(|(key, _)| key == VERSION_KEY);
+    let is_gguf = source.gguf().is_some();
     let is_ours = |key: &str| {
-        key == COMFY_METADATA || is_container && [VERSION_KEY, TENSORS_KEY, RECORD_KEY].contains(&key)
+        key == COMFY_METADATA
+            || is_container && [VERSION_KEY, TENSORS_KEY, RECORD_KEY].contains(&key)
+            || is_gguf && is_of_part(key)
     };
     source.metadata().iter().filter(|(key, _)| !is_ours(key)).cloned().collect()
 }

@@ -28,6 +28,11 @@ const WINDOW: u64 = 1 << 16;
 /// The type of values that are strings.
 pub(crate) const STRING: u32 = 8;
 
+/// Whether a key says which part of a file that was split this is; what is made of a part is none.
+pub(crate) fn is_of_part(key: &str) -> bool {
+    ["split.no", "split.count", "split.tensors.count"].contains(&key)
+}
+
 /// A type of tensors in blocks of codes with their scales.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BlockType {

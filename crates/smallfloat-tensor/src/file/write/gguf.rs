@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
 use crate::file::folder::CONFIG;
 use crate::file::formats::gguf::{
-    ALIGNMENT, BlockType, ElementKind, Gguf, MAGIC, MAX_DIMENSIONS, STRING, TYPES,
+    ALIGNMENT, BlockType, ElementKind, Gguf, MAGIC, MAX_DIMENSIONS, STRING, TYPES, is_of_part,
 };
 use crate::file::formats::source::Source;
 use crate::file::side::read_json;
@@ -35,11 +35,11 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
-    /// Those of a file, but for those that depend on its tensors.
+    /// Those of a file, but for those that depend on its tensors or say which part it is.
     fn of(gguf: &Gguf) -> Result<Self> {
         let mut pairs = Self { count: 0, bytes: Vec::new(), alignment: gguf.alignment() };
         for (key, place) in gguf.pairs() {
-            if !OF_TENSORS.contains(&key) {
+            if !OF_TENSORS.contains(&key) && !is_of_part(key) {
                 let length = usize::try_from(place.end - place.start).expect("a header fits memory");
                 let mut bytes = vec![0; length];
                 gguf.input().read_exact_at(place.start, &mut bytes)?;

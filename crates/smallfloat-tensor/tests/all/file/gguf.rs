@@ -200,6 +200,38 @@ fn part(number: u16, count: u16, tensors: i32, name: &str) -> Vec<u8> {
     file(3, &pairs, &[tensor(name, &[32], 39, 0)], &[[127].as_slice(), &[0x21; 16]].concat())
 }
 
+/// A file that is made of a part is whole, and does not say that it is a part.
+#[test]
+fn what_is_made_of_a_part_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let pairs = [
+        pair("split.no", 2, &1_u16.to_le_bytes()),
+        pair("split.count", 2, &3_u16.to_le_bytes()),
+        pair("split.tensors.count", 5, &3_i32.to_le_bytes()),
+    ];
+    let data = [&[127][..], &[0x21; 16]].concat().repeat(2);
+    fs::write(path("part.gguf"), file(3, &pairs, &[tensor("a.weight", &[32, 2], 39, 0)], &data)).unwrap();
+    let text = |name: &str| Source::open(path(name)).unwrap().metadata().to_vec();
+    assert_eq!(text("part.gguf").len(), 3);
+    let wide = |name: &str| dequantize(path("part.gguf"), path(name), Dtype::F32, None, true, &mut |_| ());
+    wide("wide.safetensors").unwrap();
+    wide("wide.gguf").unwrap();
+    for (scheme, name) in [("mxfp4", "q.safetensors"), ("gguf-mxfp4", "q.gguf")] {
+        let options = scheme.parse::<Scheme>().unwrap().options();
+        quantize(path("wide.gguf"), path(name), &options, &|_| true, &mut |_| ()).unwrap();
+        quantize(path("part.gguf"), path(&format!("of-part-{name}")), &options, &|_| true, &mut |_| ())
+            .unwrap();
+        verify(path(name)).unwrap();
+        verify(path(&format!("of-part-{name}"))).unwrap();
+    }
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let says = text(&name).iter().any(|(key, _)| key.starts_with("split."));
+        assert_eq!(says, name == "part.gguf", "{name}");
+    }
+}
+
 /// A part is not the file; all of them are.
 #[test]
 fn files_that_were_split() {
