@@ -1,5 +1,7 @@
 //! What the codes, scales and numbers of one tensor tell.
 
+use std::collections::{HashMap, HashSet};
+
 use smallfloat::formats::{E2M1FN, E8M0FNU};
 use smallfloat::{Class, Datum};
 
@@ -198,27 +200,26 @@ fn full_blocks(view: &View, tensor: &TensorView, scaled: &Scaled) -> Result<Foun
     let codes = scaled.read_codes(view.source(), 0, index(count))?;
     let top = element.encode(element.max_finite()).expect("a value of the format");
     let sign = 1_u16 << (element.width() - 1);
-    let mut ends = std::collections::HashMap::new();
+    let mut magnitudes: HashMap<_, Vec<u16>> = HashMap::new();
     grid.each_run(0, codes.len(), |group, range| {
-        let magnitudes = codes[range].iter().map(|code| code & !sign);
-        let magnitudes =
-            magnitudes.filter(|&code| code > 0 && element.classify(u64::from(code)) != Class::Nan);
-        let (least, most) = ends.entry(group).or_insert((u16::MAX, 0));
-        for code in magnitudes {
-            (*least, *most) = (code.min(*least), code.max(*most));
-        }
+        let of_run = codes[range].iter().map(|code| code & !sign);
+        let numbers = of_run.filter(|&code| code > 0 && element.classify(u64::from(code)) != Class::Nan);
+        magnitudes.entry(group).or_default().extend(numbers);
     });
-    // Where all weights but zeros are as large, as ternary ones are, all blocks may reach the end.
-    ends.retain(|_, (least, most)| least < most);
-    let blocks = ends.len() as u64;
-    let full = ends.values().filter(|(_, most)| u64::from(*most) == top).count() as u64;
+    // Where all weights but zeros are as large, as ternary ones are, all blocks may reach the end;
+    // and equal blocks are one observation, however many there are.
+    let differs = |block: &Vec<u16>| block.iter().any(|code| *code != block[0]);
+    let distinct: HashSet<Vec<u16>> = magnitudes.into_values().filter(differs).collect();
+    let blocks = distinct.len() as u64;
+    let reaches = |block: &&Vec<u16>| block.iter().any(|&code| u64::from(code) == top);
+    let full = distinct.iter().filter(reaches).count() as u64;
     // E2M1 rounds two thirds of a binade to its end.
     let least = if *element == E2M1FN { 4 * LEAST_BLOCKS } else { LEAST_BLOCKS };
     if blocks < least || full * 50 < blocks * 49 {
         return Ok(None);
     }
     let what = format!(
-        "{full} of {blocks} blocks reach the largest number of {element} although their scales are powers of two: elements \
+        "{full} of {blocks} different blocks reach the largest number of {element} although their scales are powers of two: elements \
          were divided by the scales before these were rounded, and are up to twice too large"
     );
     Ok(Some(("unrounded-scale", Sure::Certain, what)))
