@@ -1,6 +1,6 @@
 //! What names, dtypes and shapes tell, and what a configuration says of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -40,9 +40,12 @@ pub(super) fn check(
     if is_container || source.gguf().is_some() {
         return;
     }
+    // What can't be read there is told where the file is viewed.
+    let configured = neighbours.configured.of(source).unwrap_or_default();
+    let configured: HashSet<&str> = configured.iter().map(|(name, _)| &**name).collect();
     let beside = |name: &str| source.tensor(name).or_else(|| neighbours.get(name).map(|other| other.info));
     let tiled = |name: &str| beside(&Companion::Sibling("comfy_quant").of(name)).is_some();
-    for info in source.tensors() {
+    for info in source.tensors().iter().filter(|info| !configured.contains(&*info.name)) {
         let base = ["_packed", "_blocks"].iter().find_map(|suffix| info.name.strip_suffix(suffix));
         let name = base.unwrap_or(&info.name);
         let Some(scales) = SCALES.iter().find_map(|scale| beside(&scale.of(name))) else { continue };

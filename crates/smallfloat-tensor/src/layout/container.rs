@@ -10,13 +10,14 @@
 //! tensors, those that are copied included, and what the metadata says of them. Free text of others
 //! is not under it. Files from before it have none.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::de::{self, Deserializer as _, MapAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use smallfloat::{Codebook, Format, FormatSpec, RandomBits, Rounding};
 
@@ -81,8 +82,8 @@ pub struct Entry {
     pub encoding: Arc<Encoding>,
     /// The shape of the tensor, where its codes have another.
     pub shape: Option<Vec<u64>>,
-    /// Of the codes' bytes.
-    pub(crate) sha256: TensorDigest,
+    /// Of the codes' bytes; `None` where the entry stands in `config.json`.
+    pub(crate) sha256: Option<TensorDigest>,
 }
 
 /// An [`Entry`] as it is written.
@@ -107,7 +108,13 @@ struct EntryText {
     random_bits: Option<u32>,
     seed: Option<u64>,
     generator: Option<String>,
-    sha256: TensorDigest,
+    // With a function of its own it must be there.
+    #[serde(deserialize_with = "digest", skip_serializing_if = "Option::is_none")]
+    sha256: Option<TensorDigest>,
+}
+
+fn digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TensorDigest>, D::Error> {
+    TensorDigest::deserialize(deserializer).map(Some)
 }
 
 impl From<Entry> for EntryText {
@@ -358,6 +365,26 @@ impl<'de> Visitor<'de> for EachEntry<'_> {
         }
         Ok(())
     }
+}
+
+/// The entries that a configuration has for tensors, as [`each_entry`] reads them from metadata. Of
+/// digests there may be none or old ones, which are dropped, and there may be what layers of models
+/// need (`dtype`, `weight`).
+pub(crate) fn entries_of_config(tensors: Map<String, Value>) -> Result<HashMap<String, Entry>, String> {
+    let (mut met, mut entries) = (HashSet::new(), HashMap::new());
+    for (name, mut said) in tensors {
+        let wrong = |what: String| format!("its entry of {}: {what}", quoted(&name));
+        if let Some(said) = said.as_object_mut() {
+            for key in ["dtype", "weight"] {
+                said.remove(key);
+            }
+            said.insert("sha256".to_owned(), "0".repeat(64).into());
+        }
+        let text: EntryText = serde_json::from_value(said).map_err(|e| wrong(e.to_string()))?;
+        let entry = text.share(&mut met).map_err(wrong)?;
+        entries.insert(name, Entry { sha256: None, ..entry });
+    }
+    Ok(entries)
 }
 
 /// The rounding mode of a name, a stochastic one with so many random bits.

@@ -441,7 +441,7 @@ impl Options {
             encoding: Arc::new(encoding),
             shape: (self.stored_shape(&layout, shape) != shape).then(|| shape.to_vec()),
             // The digest's room; its value is known when the codes are.
-            sha256: TensorDigest([0; 32]),
+            sha256: Some(TensorDigest([0; 32])),
         })
     }
 }

@@ -78,7 +78,7 @@ impl Serialize for Entries<'_> {
             let entry = self.options.entry(&tensor.info.shape, tensor.source_dtype());
             let mut entry = entry.map_err(S::Error::custom)?;
             if let Some(digests) = self.digests {
-                entry.sha256 = digests[codes];
+                entry.sha256 = Some(digests[codes]);
             }
             map.serialize_entry(&tensor.info.name, &entry)?;
         }

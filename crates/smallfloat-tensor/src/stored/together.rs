@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::file::formats::source::Source;
 use crate::file::input::TensorInfo;
+use crate::stored::configured::ConfiguredEntries;
 use crate::stored::view::View;
 
 /// A tensor that belongs to another one.
@@ -18,8 +19,12 @@ pub(crate) struct Neighbour<'a> {
     pub(crate) elsewhere: Option<&'a Arc<Source>>,
 }
 
-/// The tensors of all files by name. Names that two files have are of neither.
-pub(crate) struct Neighbours<'a>(HashMap<&'a str, Option<Neighbour<'a>>>);
+/// The tensors of all files by name, and what configurations say of them. Names that two files have
+/// are of neither.
+pub(crate) struct Neighbours<'a> {
+    parts: HashMap<&'a str, Option<Neighbour<'a>>>,
+    pub(crate) configured: ConfiguredEntries,
+}
 
 impl<'a> Neighbours<'a> {
     pub(crate) fn of(sources: &'a [Arc<Source>]) -> Self {
@@ -30,11 +35,11 @@ impl<'a> Neighbours<'a> {
                 parts.entry(&*info.name).and_modify(|other| *other = None).or_insert(Some(part));
             }
         }
-        Self(parts)
+        Self { parts, configured: ConfiguredEntries::default() }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Neighbour<'a>> {
-        self.0.get(name).copied().flatten()
+        self.parts.get(name).copied().flatten()
     }
 }
 

@@ -19,6 +19,7 @@ use crate::layout::packing::Packing;
 use crate::layout::scheme::NATIVE;
 use crate::layout::stored_shape::StoredShape;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
+use crate::stored::configured::ConfiguredEntries;
 use crate::stored::foreign;
 use crate::stored::reader::Reader;
 use crate::stored::scaled::{Placement, Scaled, ValueList, f32_at};
@@ -158,7 +159,7 @@ impl View {
     ) -> Result<Self> {
         let count = source.tensors().len();
         let (mut found, mut is_companion) = (vec![None; count], vec![false; count]);
-        let is_container = each_entry(&source, &mut |name, entry| {
+        let mut place = |name: String, entry: Entry| {
             let refused = |what: String| Error::refused(Some(source.path()), Some(&name), what);
             let place = source.position(&name);
             let place = place
@@ -177,7 +178,16 @@ impl View {
                 Some(_) => Err(refused("comes twice in the container's metadata".to_owned())),
                 None => Ok(()),
             }
-        })?;
+        };
+        let mut is_container = each_entry(&source, &mut place)?;
+        if !is_container {
+            let configured = match neighbours {
+                Some(neighbours) => neighbours.configured.of(&source)?,
+                None => ConfiguredEntries::default().of(&source)?,
+            };
+            is_container = !configured.is_empty();
+            configured.into_iter().try_for_each(|(name, entry)| place(name, entry))?;
+        }
         if !is_container {
             let (tensors, elsewhere) = Self::of_other_programs(&source, known, neighbours)?;
             return Ok(Self { tensors, source, by_name: NameIndex::default(), is_container, elsewhere });
@@ -248,7 +258,8 @@ impl View {
         self.by_name.find(&self.tensors, name, |tensor| &tensor.info.name)
     }
 
-    /// Returns whether the file is a native container.
+    /// Returns whether the file is a native container: its metadata, or else `config.json` beside
+    /// it, has entries of its tensors.
     pub fn is_container(&self) -> bool {
         self.is_container
     }
@@ -404,7 +415,7 @@ fn codes(source: &Source, info: &TensorInfo, shape: &[u64], entry: Entry) -> Res
         Some(_) => companion(NATIVE.scale.of(&info.name))?,
     };
     let expected = scale.map_or(Dtype::U8, |scale| NATIVE.scale_dtype(&scale.format));
-    if scales.dtype != expected || info.dtype != NATIVE.code_dtype(&element, packing) {
+    if scales.dtype != expected || !holds_codes(info.dtype, NATIVE.code_dtype(&element, packing)) {
         return Err(refused(format!(
             "its codes and scales are {} and {}, expected are {} and {expected}",
             info.dtype,
@@ -460,6 +471,11 @@ fn codes(source: &Source, info: &TensorInfo, shape: &[u64], entry: Entry) -> Res
     Ok(Stored::Scaled(Box::new(scaled)))
 }
 
+/// Returns whether codes may have this dtype. In models of PyTorch those of 16 bits are I16.
+fn holds_codes(found: Dtype, expected: Dtype) -> bool {
+    found == expected || (found, expected) == (Dtype::I16, Dtype::U16)
+}
+
 /// Holds the shape of codes in the file against that of the tensor that they stand for.
 fn check_shape(codes: &[u64], stored: &Stored, tensor: &[u64], is_named: bool) -> Result<(), String> {
     let (element, packing, granularity) = match stored {
@@ -505,7 +521,7 @@ fn codes_format(source: &Source, info: &TensorInfo, entry: &Entry, spec: &Format
     };
     check_format(&format, entry).map_err(refused)?;
     let expected = code_dtype(&format);
-    if info.dtype != expected {
+    if !holds_codes(info.dtype, expected) {
         return Err(refused(format!("codes of {format} are {expected}, the file has {}", info.dtype)));
     }
     Ok(format)

@@ -141,7 +141,6 @@ fn check(
                 let digest = check_codes(view, tensor, codes, name, verified, progress)?;
                 keep(&tensor.info.name, digest);
                 verified.tensors += 1;
-                verified.digests += 1;
                 verified.codes += tensor.info.elements();
             }
             Stored::Scaled(scaled) => {
@@ -149,7 +148,6 @@ fn check(
                 keep(&scaled.codes.name, digest);
                 verified.tensors += 1;
                 verified.codes += tensor.info.elements();
-                verified.digests += u64::from(scaled.entry.is_some());
             }
             Stored::Wide | Stored::Other => verified.copied += 1,
         }
@@ -227,10 +225,7 @@ fn check_codes(
         Ok(())
     })?;
     let found = TensorDigest(digest.finalize().into());
-    let sha256 = &entry.sha256;
-    if found != *sha256 {
-        return Err(refused(format!("its codes have the SHA-256 {found}, the metadata says {sha256}")));
-    }
+    check_digest(Some(entry), found, verified).map_err(refused)?;
     if odd_count > 0 {
         verified.warnings.push(format!(
             "tensor {}: {odd_count} codes that no encoder writes (flushed subnormals or other NaNs), the first at \
@@ -313,7 +308,7 @@ fn check_scaled(
         at += count as u64;
     }
     let found = TensorDigest(digest.finalize().into());
-    check_digest(scaled, found).map_err(refused)?;
+    check_digest(scaled.entry.as_ref(), found, verified).map_err(refused)?;
     let odd_scales = check_scales(view, scaled, verified)?;
     let mut warn = |count: u64, what: String| {
         if count > 0 {
@@ -330,11 +325,16 @@ fn check_scaled(
     Ok(found)
 }
 
-/// Holds the digest of codes against that of the metadata, if there is one.
-fn check_digest(scaled: &Scaled, found: TensorDigest) -> Result<(), String> {
-    let said = scaled.entry.as_ref().map(|entry| &entry.sha256);
-    match said.filter(|said| **said != found) {
-        Some(said) => Err(format!("its codes have the SHA-256 {found}, the metadata says {said}")),
+/// Holds the digest of codes against that of the metadata, if there is one, and counts it.
+fn check_digest(entry: Option<&Entry>, found: TensorDigest, verified: &mut Verified) -> Result<(), String> {
+    match entry.and_then(|entry| entry.sha256) {
+        Some(said) if said != found => {
+            Err(format!("its codes have the SHA-256 {found}, the metadata says {said}"))
+        }
+        Some(_) => {
+            verified.digests += 1;
+            Ok(())
+        }
         None => Ok(()),
     }
 }
@@ -385,7 +385,8 @@ fn check_unordered(
         Ok(())
     })?;
     let found = TensorDigest(digest.finalize().into());
-    check_digest(scaled, found).map_err(|what| Error::refused(Some(path), Some(&tensor.info.name), what))?;
+    check_digest(scaled.entry.as_ref(), found, verified)
+        .map_err(|what| Error::refused(Some(path), Some(&tensor.info.name), what))?;
     let odd_scales = check_scales(view, scaled, verified)?;
     let mut warn = |what: String| {
         verified.warnings.push(format!("tensor {}: {what}", quoted(&scaled.codes.name)));
