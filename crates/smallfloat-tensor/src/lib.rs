@@ -111,6 +111,6 @@ pub use stored::quantized::Quantized;
 pub use stored::scaled::Scaled;
 pub use stored::view::{Stored, TensorView, View};
 pub use verify::certificate::{Certificate, CertifiedTensor, certify, check_certificate};
-pub use verify::compare::{TensorComparison, compare};
+pub use verify::compare::{TensorComparison, compare, compare_checkpoints};
 pub use verify::source::{Agreement, Disagreement, QuantizedAs, verify_against};
 pub use verify::{Verified, verify, verify_with};

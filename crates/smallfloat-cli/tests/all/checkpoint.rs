@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
+use std::slice;
 
 use crate::common::{Place, f32s, numbers, words};
 use safetensors::tensor::{Dtype, SafeTensors};
@@ -190,6 +191,40 @@ fn the_sqnr_is_that_of_the_written_values() {
         }
     }
     assert_eq!((&compared["totals"]["tensors"], &compared["totals"]["equal"]), (&3.into(), &1.into()));
+}
+
+#[test]
+fn folders_are_compared_as_files_are() {
+    let place = Place::new();
+    let (a, b) = (f32s(&numbers(64, 1.0)), f32s(&numbers(600, 0.1)));
+    let (a, b) = (("a", Dtype::F32, &[64][..], a), ("b", Dtype::F32, &[600][..], b));
+    fs::create_dir(place.path("in")).expect("a folder");
+    place.tensors("in/1.safetensors", slice::from_ref(&a));
+    place.tensors("in/2.safetensors", slice::from_ref(&b));
+    place.tensors("whole.safetensors", &[a, b]);
+    for (from, to) in [("in", "q"), ("whole.safetensors", "q.safetensors")] {
+        place.run(&["quantize", "--tensors", "all", from, "-o", to, "--bias", "7"]);
+    }
+    let of_file = place.json(&["compare", "whole.safetensors", "q.safetensors", "--json"]);
+    assert_eq!((&of_file["totals"]["tensors"], &of_file["totals"]["equal"]), (&2.into(), &0.into()));
+    for (from, to) in [("in", "q"), ("in", "q.safetensors"), ("whole.safetensors", "q")] {
+        assert_eq!(place.json(&["compare", from, to, "--json"]), of_file, "{from} {to}");
+        let text = place.run(&["compare", from, to]);
+        assert!(
+            text.starts_with(&format!("{to} against {from}")) && text.contains("2 tensors, 0 equal"),
+            "{text}"
+        );
+    }
+    let several = place.json(&["compare", "in", "q", "q.safetensors", "--json"]);
+    assert_eq!(several[0]["tensors"], several[1]["tensors"]);
+    fs::create_dir(place.path("less")).expect("a folder");
+    fs::copy(place.path("in/1.safetensors"), place.path("less/1.safetensors")).expect("a copy");
+    for args in [["compare", "in", "less"], ["compare", "less", "in"]] {
+        let output = place.command(&args).output().expect("the command runs");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{message}");
+        assert!(message.contains("`b`") && message.contains("is not in `less"), "{message}");
+    }
 }
 
 #[test]

@@ -64,6 +64,15 @@ fn files() -> Place {
     let folder = |name: &str| fs::create_dir(place.path(name)).expect("a folder");
     folder("checkpoint");
     folder("empty");
+    // As transformers writes models of codes.
+    let said = br#"{"quantization_config": {"quant_method": "smallfloat", "version": "2", "tensors": {}}}"#;
+    let entry = br#"{"quantization_config": {"quant_method": "smallfloat", "version": "1", "tensors": {"w": {"format": "e4m3fn"}}}}"#;
+    for (name, config) in [("said", &said[..]), ("entry", &entry[..])] {
+        folder(name);
+        place
+            .tensors(&format!("{name}/model.safetensors"), &[("w", Dtype::U8, &[1, 2, 1], vec![0x38, 0x40])]);
+        fs::write(place.path(name).join("config.json"), config).expect("the file is written");
+    }
     let vectors = "# smallfloat vectors 1\n# operation: Convert<binary32, e5m2>\n";
     for (name, bytes) in [
         ("x.npy", npy(&[1.0, 2.0])),

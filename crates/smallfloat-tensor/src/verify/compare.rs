@@ -1,6 +1,8 @@
-//! [`compare`]: how far one file's tensors are from another's.
+//! [`compare`]: how far the tensors of a file or folder are from another's.
 
 use std::cmp::Ordering;
+use std::path::Path;
+use std::slice;
 
 use serde::Serialize;
 use smallfloat_kernels::ErrorSums;
@@ -29,23 +31,58 @@ pub struct TensorComparison {
     pub not_finite: u64,
 }
 
-/// Compares `b` with the reference `a`, tensor by tensor: wide floats and codes of native
-/// containers as numbers, everything else as bytes.
+/// Returns how far the tensors of `b` are from those of the reference `a`, in the order of `a`:
+/// what is stored as floats or as codes is compared as numbers, everything else as bytes.
 ///
 /// # Errors
 /// Tensors that only one file has, or with other shapes; files that can't be read.
 pub fn compare(a: &View, b: &View) -> Result<Vec<TensorComparison>> {
+    compare_checkpoints(slice::from_ref(a), slice::from_ref(b))
+}
+
+/// Like [`compare`], of the files that [`open_checkpoint`](crate::open_checkpoint) opened: each
+/// tensor is compared with the one of its name, whichever files they are in.
+///
+/// ```no_run
+/// use smallfloat_tensor::{compare_checkpoints, open_checkpoint};
+/// let (model, small) = (open_checkpoint("model")?, open_checkpoint("small.safetensors")?);
+/// for tensor in compare_checkpoints(&model, &small)? {
+///     println!("{}: {:?} dB", tensor.name, tensor.sqnr_db);
+/// }
+/// # Ok::<(), smallfloat_tensor::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_checkpoints(a: &[View], b: &[View]) -> Result<Vec<TensorComparison>> {
     for (one, other) in [(a, b), (b, a)] {
-        if let Some(only) = one.tensors().iter().find(|tensor| other.tensor(&tensor.info.name).is_none()) {
-            let what = format!("is not in {}", quoted_path(other.source().path()));
-            return Err(Error::refused(Some(one.source().path()), Some(&only.info.name), what));
+        for view in one {
+            let mut tensors = view.tensors().iter();
+            if let Some(only) = tensors.find(|tensor| find(other, &tensor.info.name).is_none()) {
+                let what = format!("is not in {}", quoted_path(place(other)));
+                return Err(Error::refused(Some(view.source().path()), Some(&only.info.name), what));
+            }
         }
     }
-    a.tensors()
-        .iter()
-        .filter_map(|tensor| Some((tensor, b.tensor(&tensor.info.name)?)))
-        .map(|(x, y)| tensor(a, x, b, y))
+    let tensors = a.iter().flat_map(|view| view.tensors().iter().map(move |tensor| (view, tensor)));
+    tensors
+        .filter_map(|(view, x)| Some((view, x, find(b, &x.info.name)?)))
+        .map(|(view, x, (other, y))| tensor(view, x, other, y))
         .collect()
+}
+
+/// The tensor of a name, with its file.
+fn find<'a>(views: &'a [View], name: &str) -> Option<(&'a View, &'a TensorView)> {
+    views.iter().find_map(|view| Some((view, view.tensor(name)?)))
+}
+
+/// The file, or the folder of several.
+fn place(views: &[View]) -> &Path {
+    match views {
+        [] => Path::new(""),
+        [view] => view.source().path(),
+        [view, ..] => view.source().path().parent().unwrap_or(Path::new("")),
+    }
 }
 
 fn tensor(a: &View, x: &TensorView, b: &View, y: &TensorView) -> Result<TensorComparison> {

@@ -18,6 +18,7 @@ mod file {
 }
 
 mod folder {
+    mod compared;
     mod configured;
     mod folders;
     mod incomplete;

@@ -1,11 +1,11 @@
-//! `smallfloat compare`: the errors of files against the first.
+//! `smallfloat compare`: the errors of files and folders against the first.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use smallfloat_tensor::{TensorComparison, View, compare};
+use smallfloat_tensor::{TensorComparison, compare_checkpoints, open_checkpoint};
 
 use crate::arguments::files::Input;
 use crate::render::output::Output;
@@ -16,19 +16,20 @@ Examples:
   smallfloat compare model.safetensors model.cf8.safetensors
   smallfloat compare a.safetensors b.safetensors --json
   smallfloat compare model.safetensors e4m3.safetensors mxfp4.safetensors nvfp4.safetensors
+  smallfloat compare model/ model-mxfp4/ model-q8.gguf
 
-With several files a table has a column for the SQNR of each. Any file may hold wide floats or be
-quantized. SQNR is 10·log10(Σa² / Σ(a − b)²) over the elements that are finite in both; whatever the
+With several files a table has a column for the SQNR of each. Any may hold wide floats or be
+quantized, and be a file or a checkpoint folder, whose tensors are found by name. SQNR is 10·log10(Σa² / Σ(a − b)²) over the elements that are finite in both; whatever the
 error, the exit status is 0.";
 
-/// Compare files tensor by tensor: each against the first.
+/// Compare files or folders tensor by tensor: each against the first.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The reference; `-` is standard input
+    /// The reference, a file or a checkpoint folder; `-` is standard input
     a: PathBuf,
 
-    /// The files whose errors are told
+    /// The files or folders whose errors are told
     #[arg(required = true, value_name = "B")]
     b: Vec<PathBuf>,
 
@@ -39,12 +40,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let a = Input::open(&args.a)?;
-    let view_a = a.named(View::open(a.path()))?;
+    let views_a = a.named(open_checkpoint(a.path()))?;
     let mut found = Vec::new();
     for path in &args.b {
         let b = Input::open(path)?;
-        let view_b = b.named(View::open(b.path()))?;
-        found.push((path.as_path(), a.named(compare(&view_a, &view_b))?));
+        let views_b = b.named(open_checkpoint(b.path()))?;
+        found.push((path.as_path(), a.named(compare_checkpoints(&views_a, &views_b))?));
     }
     if args.json {
         match &*found {
