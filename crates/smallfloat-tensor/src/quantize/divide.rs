@@ -35,8 +35,8 @@ use crate::scale::rule::Divisor;
 pub(crate) enum Quotients {
     /// Operands of at most 24 bits, elements of at most 8, no random words.
     Short(Encoder<f32>),
-    /// All others.
-    Long(Encoder<f64>),
+    /// All others, with the bits below those of places where rounding changes.
+    Long(Encoder<f64>, u64),
     /// Elements that are values in a list.
     List(ListEncoder),
 }
@@ -44,16 +44,24 @@ pub(crate) enum Quotients {
 /// An encoder to the nearest of values in a list. The middles between neighbours are numbers of f64
 /// with an even last bit, as the values have 24 bits and lie within 28 binades, so that quotients
 /// that are rounded to odd lie on the same side of them as the exact ones.
+///
+/// How many limits a quotient has reached is looked up: the line is cut into pieces of one width,
+/// so that none has two limits. Whatever is rounded where a piece is found, a larger quotient is in
+/// no lower piece. So limits of lower pieces are below the quotient, those of higher ones above it,
+/// and one comparison decides.
 #[derive(Debug)]
 pub(crate) struct ListEncoder {
-    /// The least quotients that have the next value, ascending.
+    /// The least quotients that have the next value, ascending, and a NaN.
     limits: Vec<f64>,
     /// The codes of values, ascending.
     codes: Vec<u8>,
+    /// For each piece the number of limits in lower ones.
+    below: Vec<u8>,
+    /// How many pieces a unit has.
+    pieces: f64,
+    /// The bits below those of the middles.
+    low_bits: u64,
 }
-
-/// Lists of so many values are counted through.
-const SHORT_LIST: usize = 16;
 
 impl ListEncoder {
     pub(crate) fn new(codebook: Codebook) -> Self {
@@ -63,22 +71,44 @@ impl ListEncoder {
             let middle = f64::midpoint(value(pair[0]), value(pair[1]));
             if codebook.is_tie_up(rank) { middle } else { middle.next_up() }
         };
-        let limits = codes.windows(2).enumerate().map(limit).collect();
-        Self { limits, codes: codes.iter().map(|code| code.to_le_bytes()[0]).collect() }
+        let mut limits: Vec<f64> = codes.windows(2).enumerate().map(limit).collect();
+        let (lowest, highest) = (limits[0], limits[limits.len() - 1]);
+        let middles = codes.windows(2).map(|pair| f64::midpoint(value(pair[0]), value(pair[1])));
+        let zeros = middles.filter(|&x| x != 0.0).map(|x| x.to_bits().trailing_zeros()).min().unwrap_or(0);
+        // Middles around 1 have bits up to the 52nd.
+        let low_bits = (1 << zeros.min(52)) - 1;
+        let mut count = limits.len();
+        let (pieces, below) = loop {
+            let pieces = f64::from(u32::try_from(count).expect("pieces are few")) / (highest - lowest);
+            let places: Vec<usize> =
+                limits.iter().map(|&limit| piece(limit, lowest, pieces, count)).collect();
+            if places.windows(2).all(|pair| pair[0] < pair[1]) {
+                let lower = |at: usize| places.partition_point(|&place| place < at);
+                let below = (0..count).map(|at| u8::try_from(lower(at)).expect("at most 255 limits"));
+                break (pieces, below.collect());
+            }
+            count *= 2;
+        };
+        limits.push(f64::NAN);
+        let codes = codes.iter().map(|code| code.to_le_bytes()[0]).collect();
+        Self { limits, codes, below, pieces, low_bits }
     }
 
     fn encode<C: StoredCode>(&self, quotients: &[f64], codes: &mut [C]) {
-        let code = |rank: usize| C::from_code(self.codes[rank].into());
-        if self.codes.len() <= SHORT_LIST {
-            for (place, q) in codes.iter_mut().zip(quotients) {
-                *place = code(self.limits.iter().map(|limit| usize::from(limit <= q)).sum());
-            }
-        } else {
-            for (place, q) in codes.iter_mut().zip(quotients) {
-                *place = code(self.limits.partition_point(|limit| limit <= q));
-            }
+        let (lowest, count) = (self.limits[0], self.below.len());
+        for (place, &q) in codes.iter_mut().zip(quotients) {
+            let below = usize::from(self.below[piece(q, lowest, self.pieces, count)]);
+            let rank = below + usize::from(self.limits[below] <= q);
+            *place = C::from_code(self.codes[rank].into());
         }
     }
+}
+
+/// The piece of the line that a number is in, of so many; a NaN is in the first.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts stop at the ends")]
+fn piece(x: f64, lowest: f64, pieces: f64, count: usize) -> usize {
+    (((x - lowest) * pieces) as u32 as usize).min(count - 1)
 }
 
 /// Quotients on their way to the encoder, and its codes.
@@ -102,14 +132,17 @@ impl Quotients {
         if is_short && inside && element.width() <= 8 && !projection.rounding.is_stochastic() {
             return Encoder::for_length(element, projection, length).map(Self::Short).map_err(refuse);
         }
-        Encoder::for_length(element, projection, length).map(Self::Long).map_err(refuse)
+        // Random words may round anywhere, so that no quotient is far from where that changes.
+        let low_bits = if projection.rounding.is_stochastic() { 0 } else { (1 << PLACE_ZEROS) - 1 };
+        let encoder = Encoder::for_length(element, projection, length).map_err(refuse)?;
+        Ok(Self::Long(encoder, low_bits))
     }
 
     /// Makes room for so many quotients.
     pub(crate) fn begin(&self, division: &mut Division, count: usize) {
         match self {
             Self::Short(_) => division.short.resize(count, 0.0),
-            Self::Long(_) | Self::List(_) => division.long.resize(count, 0.0),
+            Self::Long(..) | Self::List(_) => division.long.resize(count, 0.0),
         }
     }
 
@@ -124,11 +157,8 @@ impl Quotients {
     ) {
         match self {
             Self::Short(_) => divide_short(values, divisor, &mut division.short[places]),
-            Self::Long(_) | Self::List(_) => {
-                for (q, x) in division.long[places].iter_mut().zip(values) {
-                    *q = divisor.apply(x.to_f64());
-                }
-            }
+            &Self::Long(_, low_bits) => divide_long(values, divisor, low_bits, &mut division.long[places]),
+            Self::List(list) => divide_long(values, divisor, list.low_bits, &mut division.long[places]),
         }
     }
 
@@ -151,10 +181,40 @@ impl Quotients {
         let places = at..at + codes.len();
         match self {
             Self::Short(encoder) => encoded(encoder, &division.short[places], codes, words, counted),
-            Self::Long(encoder) => encoded(encoder, &division.long[places], codes, words, counted),
+            Self::Long(encoder, _) => encoded(encoder, &division.long[places], codes, words, counted),
             Self::List(encoder) => {
                 encoder.encode(&division.long[places], codes);
                 EventCounts::default()
+            }
+        }
+    }
+}
+
+/// Zeros at the end of the places in f64 where rounding to at most 11 bits changes.
+const PLACE_ZEROS: u32 = 40;
+
+/// Quotients, exact or rounded to odd where all `low_bits` are 0.
+///
+/// All others are rounded to nearest, which never passes a number of f64: where the quotient is no
+/// place at which rounding changes, it is on the same side of all of them as x / scale.
+#[inline(always)]
+fn divide_long<T: Element>(values: &[T], divisor: Divisor, low_bits: u64, quotients: &mut [f64]) {
+    /// Quotients that are looked at together.
+    const RUN: usize = 32;
+    let Divisor::Value(scale) = divisor else {
+        quotients.iter_mut().zip(values).for_each(|(q, x)| *q = divisor.apply(x.to_f64()));
+        return;
+    };
+    let may_be_place = |q: f64| q.to_bits() & low_bits == 0;
+    for (quotients, values) in quotients.chunks_mut(RUN).zip(values.chunks(RUN)) {
+        let mut any = false;
+        for (q, x) in quotients.iter_mut().zip(values) {
+            *q = x.to_f64() / scale;
+            any |= may_be_place(*q);
+        }
+        if any {
+            for (q, x) in quotients.iter_mut().zip(values).filter(|(q, _)| may_be_place(**q)) {
+                *q = divisor.apply(x.to_f64());
             }
         }
     }
@@ -223,6 +283,49 @@ mod tests {
         assert_eq!(to_odd(-0.0).to_bits(), (-0.0_f32).to_bits());
     }
 
+    /// Every limit of every list and its neighbours, what lies between and beyond, NaN: the look-up
+    /// counts the limits that are reached. Of products of limits and scales, and their neighbours,
+    /// the code is that of the quotient rounded to odd.
+    #[test]
+    fn lists_are_looked_up_as_counted() {
+        for &list in Codebook::ALL {
+            let encoder = ListEncoder::new(list);
+            let limits = &encoder.limits[..encoder.limits.len() - 1];
+            assert!(limits.is_sorted() && limits.len() + 1 == list.len());
+            let counted = |q: f64| encoder.codes[limits.iter().filter(|&&limit| limit <= q).count()];
+            let coded = |q: &[f64]| {
+                let mut codes = vec![0_u8; q.len()];
+                encoder.encode(q, &mut codes);
+                codes
+            };
+            let mut quotients = vec![0.0, -0.0, 1e300, -1e300, f64::INFINITY, -f64::INFINITY, f64::NAN];
+            quotients.extend(limits.iter().flat_map(|&x| [x.next_down(), x, x.next_up()]));
+            quotients.extend((-40_000..40_000).map(|i| f64::from(i) / 299.0));
+            quotients.extend((-40_000..40_000).map(|i| f64::from(i) / 29_999.0));
+            let expected: Vec<u8> = quotients.iter().map(|&q| counted(q)).collect();
+            assert_eq!(coded(&quotients), expected, "{list}");
+
+            let quotients = Quotients::List(ListEncoder::new(list));
+            for scale in [0.3_f32, 1.0 / 3.0, 7.0, 1e-30, 1.999_999_9, 0.001_234].map(f64::from) {
+                let near = |&x: &f64| {
+                    let x = x * scale;
+                    let down = x.next_down().next_down();
+                    [down, x.next_down(), x, x.next_up(), x.next_up().next_up()]
+                };
+                let values: Vec<f64> = limits.iter().flat_map(near).chain([0.0, -0.0]).collect();
+                let divisor = Divisor::new(scale);
+                let expected: Vec<u8> = values.iter().map(|&x| counted(divisor.apply(x))).collect();
+                let (mut division, mut codes) = (Division::default(), vec![0_u8; values.len()]);
+                quotients.begin(&mut division, values.len());
+                quotients.divide(&mut division, 0..values.len(), &values, divisor);
+                let generator = smallfloat::random::Philox { seed: 0, stream: 0 }.into();
+                let words = RandomWords { generator, first_element: 0 };
+                quotients.encode(&division, 0, &mut codes, words, false);
+                assert_eq!(codes, expected, "{list} {scale:e}");
+            }
+        }
+    }
+
     /// Of x = p·s and its neighbours in f32, where rounding changes, and of extreme operands: the
     /// short way gives the codes of the long one, which is proved with `divide_to_odd`.
     #[test]
@@ -243,7 +346,7 @@ mod tests {
                 let projection = projection.with_saturation(Saturation::SatFinite);
                 let short = Quotients::new(&format, &projection, usize::MAX, true).unwrap();
                 let long = Quotients::new(&format, &projection, usize::MAX, false).unwrap();
-                assert!(matches!((&short, &long), (Quotients::Short(_), Quotients::Long(_))));
+                assert!(matches!((&short, &long), (Quotients::Short(_), Quotients::Long(..))));
                 for &(scale, divisor) in &divisors {
                     let mut values = vec![0.0, -0.0, 1e-40, f64::from(f32::MAX), f64::NAN, f64::INFINITY];
                     for code in 0..=format.max_code() {
