@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from safetensors import safe_open
 
 import smallfloat as sf
 
@@ -119,6 +120,26 @@ def test_commands_know_the_codes(config, tmp_path):
     # And transformers as before.
     again = transformers.BertModel.from_pretrained(tmp_path / "small")
     torch.testing.assert_close(out(again), out(model), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("config", ["mxfp4", "cfloat8_1_4_3", "nvfp4", "shp", "nf4"])
+@pytest.mark.parametrize("make", [bert, gpt2])
+def test_folders_of_a_models_own_save_pretrained_are_read(make, config, tmp_path):
+    model = make()
+    sftr.quantize_(model, config)
+    model.save_pretrained(tmp_path / "small", max_shard_size="60KB")
+    files = sorted((tmp_path / "small").glob("*.safetensors"))
+    assert all("smallfloat.tensors" not in safe_open(file, "pt").metadata() for file in files)
+    assert sum(sf.verify(file)[0] for file in files if sf.load_values(file)) >= 8
+    values = sf.load_values(tmp_path / "small")
+    told = {name for name in sft.entries(model) if name in values}
+    assert len(told) >= 8
+    for name in told:
+        module, _, weight = name.rpartition(".")
+        assert torch.equal(getattr(model.get_submodule(module), weight), torch.from_numpy(values[name]))
+    sf.quantize_file(tmp_path / "small", tmp_path / "other", "mxfp8-e4m3")
+    loaded = transformers.AutoModel.from_pretrained(tmp_path / "other")
+    assert len(sft.entries(loaded)) >= 8
 
 
 def test_weights_of_another_layout_are_the_products_in_its_file(tmp_path):

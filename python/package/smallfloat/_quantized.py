@@ -340,13 +340,18 @@ def _scale_dtype(fmt: str) -> Any:
 
 
 def load(path: Any) -> dict[str, QuantizedTensor]:
-    """The quantized tensors of a native container, by name."""
+    """The quantized tensors of a native container, by name. Where the file has no record of them
+    there may be one in `config.json` beside it, as transformers writes it."""
     metadata, tensors = _core.read_tensors(os.fspath(path))
     entries = json.loads(dict(metadata).get("smallfloat.tensors", "null"))
+    if entries is None:
+        entries = _configured(path, {name for name, *_ in tensors})
     if entries is None:
         raise ValueError(
             f"{path} has no tensors quantized by smallfloat: load_values reads the numbers of other programs' files"
         )
+    # PyTorch has codes of 16 bits as I16.
+    tensors = [(name, "U16" if name in entries and dtype == "I16" else dtype, *rest) for name, dtype, *rest in tensors]
     arrays = {name: _array(dtype, shape, data) for name, dtype, shape, data in tensors if dtype in _DTYPES}
     suffixes = ("", "_bias", "_scale", "_global_scale")
     for name, entry in entries.items():
@@ -355,6 +360,22 @@ def load(path: Any) -> dict[str, QuantizedTensor]:
         name: QuantizedTensor({s: arrays[name + s] for s in suffixes if name + s in arrays}, entry)
         for name, entry in entries.items()
     }
+
+
+def _configured(path: Any, names: set[str]) -> dict[str, Any] | None:
+    """What `config.json` beside a file says of tensors of these names, or None."""
+    try:
+        with open(os.path.join(os.path.dirname(os.path.abspath(path)), "config.json"), encoding="utf-8") as file:
+            said = json.load(file).get("quantization_config") or {}
+    except FileNotFoundError:
+        return None
+    if said.get("quant_method") != "smallfloat" or not said.get("tensors"):
+        return None
+    if said.get("version") != "1":
+        raise ValueError(f"config.json beside {path} has the version {said.get('version')!r}: this smallfloat knows version '1'")
+    layers = ("dtype", "weight")
+    found = {name: {key: entry[key] for key in entry if key not in layers} for name, entry in said["tensors"].items() if name in names}
+    return found or None
 
 
 def load_values(

@@ -188,11 +188,11 @@ def from_pretrained(model: type[Any], folder: Any, *, dtype: torch.dtype = torch
 
 
 def save_pretrained(model: PreTrainedModel, folder: Any, layout: str | None = None, **how: Any) -> Any:
-    """Writes a model's folder so that ``smallfloat verify`` and all other commands know its codes,
-    or in a layout of other programs.
+    """Writes a model's folder with digests of its codes, which ``smallfloat verify`` checks, or in
+    a layout of other programs.
 
-    A model's own `save_pretrained` says in `config.json` alone how codes lie, which transformers
-    reads and the commands don't.
+    A model's own `save_pretrained` says in `config.json` alone how codes lie. That is read as well,
+    and has no digests.
 
     Parameters
     ----------
