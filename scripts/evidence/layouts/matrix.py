@@ -45,14 +45,12 @@ MINILM_LAYERS = int(os.environ.get("LAYOUTS_MINILM_LAYERS", "2"))
 # What readers of other programs' layouts leave alone; the native one would take it.
 SAME = ["--include", "*.weight", "--include", "*.experts.*_proj"]
 SAME += ["--exclude", "*embed*", "--exclude", "lm_head*", "--exclude", "*orm.weight"]
-PACKAGES = ("torch", "transformers", "compressed-tensors", "torchao", "nvidia-modelopt", "comfy-kitchen", "gguf", "safetensors",
+PACKAGES = ("torch", "transformers", "compressed-tensors", "torchao", "nvidia-modelopt", "comfy-kitchen", "gguf", "bitsandbytes", "safetensors",
             "numpy")
 
 
 MODELS = ("Experts", "Llama", "MiniLM")
 ORIGINAL = "as it was"
-# Schemes that text.py does not read yet.
-WITHOUT_READER = ("bnb-nf4", "bnb-fp4", "nf4", "sf4", "fp4", "int4", "int8", "mxint8")
 COLUMNS = ["model", "from", "to", "changed", "values", "date"]
 # Layouts that take tensors of three dimensions whose name has no `weight`.
 OF_EXPERTS = ("cfloat8_1_4_3", "mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e2m3", "mxfp4", "nvfp4", "gpt-oss")
@@ -136,9 +134,9 @@ def check(layout, made, before, digests):
     return wrong, compared, tensors
 
 
-def run_model(title, folder, layouts, wanted):
-    """What became of the values of each cell that is wanted: rows of CELLS.csv, and what was
-    wrong."""
+def run_model(title, folder, layouts, wanted, keep):
+    """What became of the values of each cell that is wanted: rows of CELLS.csv, and what was wrong.
+    Rows are given to `keep` as soon as all cells of a source are done."""
     rows, failures = [], []
     original = text.Layout(text.E4M3, scale="none").read(text.read_all(folder))
     digests = {name: digest(tensor) for name, tensor in original.items()}
@@ -168,6 +166,7 @@ def run_model(title, folder, layouts, wanted):
             failures += wrong
             for word in wrong[:3]:
                 print(f"WRONG {title}: {source} → {target}: {word}", flush=True)
+        keep(rows)
         print(f"{title:<8} {source:<22} {' '.join(words)}  {time.monotonic() - began:.0f} s", flush=True)
     return rows, failures
 
@@ -217,7 +216,7 @@ def chosen(words):
 def main():
     global COMMAND, WORK
     COMMAND, (WORK, minilm, cells) = sys.argv[1], map(pathlib.Path, sys.argv[2:5])
-    missing = set(known()) - set(text.LAYOUTS) - set(WITHOUT_READER)
+    missing = set(known()) - set(text.LAYOUTS)
     if missing:
         sys.exit(f"no reader for {', '.join(sorted(missing))}: add it to text.py")
     wanted = chosen(sys.argv[5:])
@@ -225,13 +224,17 @@ def main():
     model.write_experts(WORK / "experts")
     model.part_of_minilm(minilm, WORK / "minilm", MINILM_LAYERS)
     rows, failures = [], []
+    known_rows = {tuple(row[:3]): row for row in read_cells(cells)}
+
+    def keep(rows):
+        known_rows.update((tuple(row[:3]), row) for row in rows)
+        with open(cells, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([COLUMNS, *known_rows.values()])
+
     for title in MODELS:
-        of_model, wrong = run_model(title, WORK / title.lower(), of(title), wanted)
+        of_model, wrong = run_model(title, WORK / title.lower(), of(title), wanted, keep)
         rows, failures = rows + of_model, failures + wrong
     print(f"{len(rows)} cells, {sum(row[4] for row in rows):,} values compared by two readers or three, {len(failures)} failures")
-    known_rows = {tuple(row[:3]): row for row in read_cells(cells)} | {tuple(row[:3]): row for row in rows}
-    with open(cells, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *known_rows.values()])
     sys.exit(bool(failures))
 
 
@@ -263,7 +266,7 @@ def section(rows):
         "* smallfloat's values are those of a second reader written from the layouts' texts with NumPy, bit\n  for bit;",
         "* so are the values that the reader named below gives, rounded once to the type in which it\n  computes;",
         paragraph(
-            "* every code is the nearest to the value before over the scale after, by exact arithmetic, ties to the even code; "
+            "* every code is the nearest to the value before over the scale after, by exact arithmetic, ties by the layout's rule; "
             "certificates have the digests of both sides; other tensors are unchanged.", "  "),
         "",
         paragraph(
@@ -286,7 +289,6 @@ def section(rows):
             lines.append(f"| {number} | " + " | ".join(found.get((title, source, column), "—") for column in columns) + " |")
     if len(found) < sum(len(of(title)) * (len(of(title)) + 1) for title in MODELS):
         lines += ["", "— : not run."]
-    lines += ["", f"Not in the tables, since nothing reads them here a second time: {', '.join(f'`{name}`' for name in WITHOUT_READER)}."]
     return "\n".join(lines)
 
 

@@ -12,6 +12,7 @@ import os
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import torch
+from bitsandbytes.functional import QuantState, dequantize_4bit
 from comfy_kitchen.backends import eager
 from compressed_tensors.compressors import BaseCompressor
 from compressed_tensors.quantization import QuantizationConfig
@@ -96,13 +97,19 @@ def by_transformers_of_gpt_oss(local, _):
     return convert_moe_packed_tensors(local["weight_blocks"], local["weight_scales"], dtype=F32)
 
 
+def by_bitsandbytes(local, _):
+    state = QuantState.from_dict({name: tensor for name, tensor in local.items() if name != "weight"}, torch.device("cpu"))
+    state.dtype = F32
+    return dequantize_4bit(local["weight"], state)
+
+
 def by_gguf(path):
     """Tensors of a GGUF file that the `gguf` package dequantizes; the number of the tensor it
     leaves to the model."""
     tensors = {tensor.name: tensor for tensor in GGUFReader(path).tensors}
     found = {}
     for name, tensor in tensors.items():
-        if tensor.tensor_type.name not in ("MXFP4", "NVFP4", "BF16", "F16"):
+        if tensor.tensor_type.name not in ("MXFP4", "NVFP4", "BF16", "F16", "Q8_0"):
             continue
         values = torch.from_numpy(dequantize(tensor.data, tensor.tensor_type).copy())
         factor = tensors.get(name.removesuffix("weight") + "scale")
@@ -138,5 +145,7 @@ READERS = {
     "comfy-mxfp8": ("comfy-kitchen", mxfp8_by_comfy),
     "comfy-nvfp4": ("comfy-kitchen", nvfp4_by_comfy),
     "gpt-oss": ("transformers", by_transformers_of_gpt_oss),
-    **{name: ("gguf", by_gguf) for name in ("gguf-mxfp4", "gguf-nvfp4", "gguf-bf16", "gguf-f16")},
+    **{name: ("gguf", by_gguf) for name in ("gguf-mxfp4", "gguf-nvfp4", "gguf-bf16", "gguf-f16", "gguf-q8_0")},
+    "bnb-nf4": ("bitsandbytes", by_bitsandbytes),
+    "bnb-fp4": ("bitsandbytes", by_bitsandbytes),
 }

@@ -2,8 +2,9 @@
 NumPy alone: bytes of files to values, codes and scales. Nothing here uses smallfloat, or a package
 that reads the layout.
 
-Values are binary64 numbers and exact: products of a code's value (at most 8 bits) and a scale (at
-most 24), where a divisor is a power of two. Sources of the names are in docs/layouts.md.
+Values are binary64 numbers and exact: products of a code's value (at most 8 bits, in lists 24) and
+a scale (at most 24), where a divisor is a power of two. Sources of the names are in
+docs/layouts.md.
 """
 
 import json
@@ -36,13 +37,17 @@ class Stored:
 @dataclass
 class Tensor:
     """A tensor's values, row by row, or the bytes of what is no number; where it is stored as codes
-    also these and what they stand for."""
+    also these and what they stand for; codes that rounding never gives stand for NaN. `ties` is
+    what a number in the middle becomes: the "even" code, the "lower" value or that nearer to
+    "zero"; lists have no zero with a sign."""
 
     shape: list
     values: np.ndarray
     codes: np.ndarray | None = None
     scales: np.ndarray | None = None
     table: np.ndarray | None = None
+    ties: str = "even"
+    is_list: bool = False
 
 
 def minifloat(exponent, mantissa, bias, specials):
@@ -73,6 +78,31 @@ CFLOAT8 = np.where(np.arange(256) & 0x78, CFLOAT8, CFLOAT8 / 2)
 E8M0 = np.append(np.ldexp(1.0, np.arange(255) - 127), np.nan)
 
 
+def binary32(*values):
+    return np.array(values, np.float32).astype(np.float64)
+
+
+# Appendix E of arXiv 2305.14314, with the digits of bitsandbytes 0.50.
+NF4 = binary32(
+    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+    -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+    0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0)
+# Of arXiv 2405.03103: quantiles of Student's t-distribution of five degrees of freedom, eight from
+# 0.9677083 and seven below a half, over the largest, in six digits.
+SF4 = binary32(
+    -1, -0.627781, -0.454736, -0.334331, -0.237434, -0.152899, -0.074982, 0, 0.065513, 0.132965, 0.204661, 0.283835, 0.375805,
+    0.491076, 0.656781, 1)
+INT4, INT8 = (np.where(codes >> bits - 1, codes - 2.0**bits, codes) for bits, codes in ((4, np.arange(16)), (8, np.arange(256))))
+# What rounding never gives: −2, which has no opposite, and a second zero.
+MINUS_TWO, SECOND_ZERO = 128, 8
+
+
+def but(table, code):
+    table = table.copy()
+    table[code] = np.nan
+    return table
+
+
 def read_file(path):
     """The tensors and the metadata of a safetensors file: a length, JSON, bytes."""
     data = np.fromfile(path, np.uint8)
@@ -88,7 +118,7 @@ def read_file(path):
 
 GGUF_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 # Types of tensors: a name, elements of a block and its bytes.
-GGUF_TYPES = {0: ("F32", 1, 4), 1: ("F16", 1, 2), 26: ("I32", 1, 4), 27: ("I64", 1, 8), 28: ("F64", 1, 8), 30: ("BF16", 1, 2),
+GGUF_TYPES = {0: ("F32", 1, 4), 1: ("F16", 1, 2), 8: ("Q8_0", 32, 34), 26: ("I32", 1, 4), 27: ("I64", 1, 8), 28: ("F64", 1, 8), 30: ("BF16", 1, 2),
               39: ("MXFP4", 32, 17), 40: ("NVFP4", 64, 36)}
 
 
@@ -208,6 +238,9 @@ class Layout:
     divisor: str | None = None
     factor: str | None = None
     tiled: bool = False
+    ties: str = "even"
+    is_list: bool = False
+    never: int | None = None
 
     def read(self, tensors):
         """Every tensor of a file, those in this layout decoded."""
@@ -257,7 +290,36 @@ class Layout:
         tall, wide = (n if size is None else size for n, size in zip((rows, columns), self.block))
         each = np.repeat(np.repeat(scales, tall, axis=0), wide, axis=1)[:rows, :columns]
         shape = [*stored.shape[: -2 if native else -1], columns]
-        return Tensor(shape, (self.table[codes] * each).reshape(-1), codes.reshape(-1), each.reshape(-1), self.table)
+        values = (self.table[codes] * each).reshape(-1)
+        table = self.table if self.never is None else but(self.table, self.never)
+        return Tensor(shape, values, codes.reshape(-1), each.reshape(-1), table, self.ties, self.is_list)
+
+
+class BitsAndBytes:
+    """Bytes of two codes, the first in the high half; blocks of 64 elements whatever the rows;
+    `quant_map` has the values of codes, and bytes of JSON the shape."""
+
+    codes, scale = "weight", ".absmax"
+
+    def __init__(self, kind, ties, never=None):
+        self.state, self.ties, self.never = f".quant_state.bitsandbytes__{kind}", ties, never
+
+    def read(self, tensors):
+        found, parts = {}, (self.scale, ".quant_map", self.state)
+        for name, stored in tensors.items():
+            if any(name.endswith(part) and name.removesuffix(part) + self.state in tensors for part in parts):
+                continue
+            if name + self.state not in tensors:
+                found[name] = Tensor(stored.shape, stored.numbers() if stored.has_numbers() else stored.data)
+                continue
+            state = json.loads(tensors[name + self.state].data.tobytes())
+            count, block = int(np.prod(state["shape"])), state["blocksize"]
+            codes = high_first(stored.data)[:count]
+            scales = np.repeat(of_f32(tensors[name + self.scale]), block)[:count]
+            table = of_f32(tensors[name + ".quant_map"])
+            targets = table if self.never is None else but(table, self.never)
+            found[name] = Tensor(state["shape"], table[codes] * scales, codes, scales, targets, self.ties, True)
+        return found
 
 
 with np.errstate(invalid="ignore"):
@@ -285,7 +347,7 @@ class Gguf:
                 found[name] = Tensor(stored.shape, stored.numbers() if stored.has_numbers() else stored.data)
                 continue
             codes, scales, table = getattr(self, stored.dtype.lower())(stored.data, 1.0 if factor is None else Layout.one(factor))
-            found[name] = Tensor(stored.shape, table[codes] * scales, codes, scales, table)
+            found[name] = Tensor(stored.shape, table[codes] * scales, codes, scales, table, is_list=table is INT8)
         return found
 
     @staticmethod
@@ -302,6 +364,13 @@ class Gguf:
         parts = blocks[:, 4:].reshape(-1, 4, 8)
         codes = np.concatenate([parts & 15, parts >> 4], axis=2)
         return codes.reshape(-1), np.repeat(UE4M3[blocks[:, :4] & 127].reshape(-1) * factor, 16), E2M1
+
+    @staticmethod
+    def q8_0(data, _):
+        """An F16, then 32 integers."""
+        blocks = data.reshape(-1, 34)
+        scales = blocks[:, :2].copy().view("<f2").astype(np.float64)
+        return blocks[:, 2:].reshape(-1), np.repeat(scales, 32), INT8
 
     @staticmethod
     def bf16(data, _):
@@ -375,26 +444,44 @@ LAYOUTS = {
     "gguf-nvfp4": Gguf("NVFP4"),
     "gguf-bf16": Gguf("BF16"),
     "gguf-f16": Gguf("F16"),
+    "gguf-q8_0": Gguf("Q8_0"),
+    "bnb-nf4": BitsAndBytes("nf4", "lower"),
+    "bnb-fp4": BitsAndBytes("fp4", "zero", SECOND_ZERO),
+    "nf4": Layout(NF4, low_first, block=(1, 64), ties="lower", is_list=True),
+    "sf4": Layout(SF4, low_first, block=(1, 64), ties="lower", is_list=True),
+    "int4": Layout(INT4, low_first, block=(1, 64), is_list=True),
+    "int8": Layout(INT8, block=(1, None), is_list=True),
+    "mxint8": Layout(INT8 / 64, is_list=True, never=MINUS_TWO, **POWERS),
 }
 
 
 def wrongly_rounded(x, tensor):
-    """How many codes are not those of the nearest value to x / scale, ties to the even code, the
-    largest where x is beyond it.
+    """How many codes are not those of the nearest value to x / scale, ties by the layout's rule,
+    the largest where x is beyond it.
 
-    Exact: a midpoint has at most one bit more than the table's values, so that its product with a
-    scale is a binary64 number.
+    Exact: a midpoint has at most one bit more than the table's values, of lists at most 30, so that
+    its product with a scale is a number of binary64 or of 64 bits.
     """
     finite = np.flatnonzero(np.isfinite(tensor.table))
     values = np.unique(tensor.table[finite])
     middles = (values[1:] + values[:-1]) / 2
+    middles = middles.astype(np.longdouble) if tensor.is_list else middles
     low, high = np.append(-np.inf, middles), np.append(middles, np.inf)
     rank = np.searchsorted(values, np.where(np.isfinite(tensor.table), tensor.table, 0))
     odd = np.arange(len(tensor.table)) % 2 == 1
     below, above = low[rank][tensor.codes], high[rank][tensor.codes]
     with np.errstate(invalid="ignore"):
         below, above = below * tensor.scales, above * tensor.scales
-    ties = odd[tensor.codes] & ((x == below) | (x == above))
-    signs = np.signbit(x) != np.signbit(tensor.table)[tensor.codes]
+    own = tensor.table[tensor.codes]
+    match tensor.ties:
+        case "even":
+            ties = odd[tensor.codes] & ((x == below) | (x == above))
+        case "lower":
+            ties = x == below
+        case "zero":
+            ties = (x == below) & (own > 0) | (x == above) & (own < 0)
+    signs = np.signbit(x) != np.signbit(own)
+    if tensor.is_list:
+        signs &= own != 0
     nans = ~np.isfinite(tensor.table)[tensor.codes]
     return int(np.count_nonzero((x < below) | (x > above) | ties | signs | nans))
