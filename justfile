@@ -148,6 +148,11 @@ large-checkpoint folder="/tmp":
     cargo build --release -p smallfloat-cli
     scripts/evidence/large-checkpoint "${CARGO_TARGET_DIR:-target}/release/smallfloat" {{folder}}
 
+# Layouts into layouts beside copies of the same bytes; writes the section of docs/evidence/performance.md.
+any-to-any folder="/tmp":
+    cargo build --release --quiet -p smallfloat-cli
+    scripts/evidence/any-to-any "${CARGO_TARGET_DIR:-target}/release/smallfloat" {{folder}}
+
 # Printing and parsing of numbers beside half and float8, into docs/evidence/performance.md.
 bench-text:
     { echo "$(date +%F), $(rustc --version | cut -d' ' -f1,2):"; echo; cargo run --release --manifest-path bench/Cargo.toml --example text; } > target/bench-text.md
