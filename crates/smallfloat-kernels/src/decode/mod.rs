@@ -73,14 +73,17 @@ impl<T: Element> Decoder<T> {
             fast: None,
         };
         if length as u64 > format.max_code() {
-            decoder.table = format.codes().map(|code| decoder.by_core(code)).collect();
+            let value = |code| T::from_bits(convert(code, format, &T::FORMAT, &projection).value);
+            decoder.table = format.codes().map(value).collect();
             decoder.plans = words_of(&decoder.table).map(|words| DecodePlans::new(format, &words));
         }
         Ok(decoder.with_level(Level::detected()))
     }
 
-    /// The value of a code of the format.
-    fn by_core(&self, code: u64) -> T {
+    /// The value of a code without the table.
+    #[cold]
+    fn by_core(&self, code: usize) -> T {
+        let code = code as u64 & self.format.max_code();
         T::from_bits(convert(code, &self.format, &T::FORMAT, &self.projection).value)
     }
 
@@ -115,8 +118,10 @@ impl<T: Element> Decoder<T> {
             if self.fast.as_ref().and_then(|fast| fast.decode(codes, values, stream)).is_some() {
                 return EventCounts::default();
             }
-            for (code, value) in codes.iter().zip(values) {
-                *value = self.value(code.code());
+            let pairs = codes.iter().zip(values);
+            match self.table.len().checked_sub(1) {
+                Some(last) => pairs.for_each(|(code, value)| *value = self.table[code.code() & last]),
+                None => pairs.for_each(|(code, value)| *value = self.by_core(code.code())),
             }
             EventCounts::default()
         });
@@ -134,10 +139,10 @@ impl<T: Element> Decoder<T> {
 
     /// Returns the value of one code. Bits above the format's width are ignored.
     pub fn value(&self, code: usize) -> T {
-        let code = code as u64 & self.format.max_code();
-        #[expect(clippy::cast_possible_truncation, reason = "it has at most 16 bits")]
-        let known = self.table.get(code as usize);
-        known.map_or_else(|| self.by_core(code), |value| *value)
+        match self.table.len().checked_sub(1) {
+            Some(last) => self.table[code & last],
+            None => self.by_core(code),
+        }
     }
 }
 
