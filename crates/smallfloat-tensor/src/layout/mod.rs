@@ -4,6 +4,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod codebook;
+pub(crate) mod configured;
 pub(crate) mod container;
 pub(crate) mod convention;
 pub(crate) mod fp8_remap;

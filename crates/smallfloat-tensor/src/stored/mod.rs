@@ -3,7 +3,6 @@
 pub(crate) mod blocks;
 pub(crate) mod calibration;
 pub(crate) mod codebook;
-pub(crate) mod configured;
 pub(crate) mod foreign;
 pub(crate) mod numbers;
 pub(crate) mod open;

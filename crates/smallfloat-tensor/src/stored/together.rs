@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::file::formats::source::Source;
 use crate::file::input::TensorInfo;
-use crate::stored::configured::ConfiguredEntries;
+use crate::layout::configured::ConfiguredEntries;
 use crate::stored::view::View;
 
 /// A tensor that belongs to another one.
