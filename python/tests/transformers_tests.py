@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 from safetensors import safe_open
+from safetensors.torch import save_file
 
 import smallfloat as sf
 
@@ -140,6 +141,20 @@ def test_folders_of_a_models_own_save_pretrained_are_read(make, config, tmp_path
     sf.quantize_file(tmp_path / "small", tmp_path / "other", "mxfp8-e4m3")
     loaded = transformers.AutoModel.from_pretrained(tmp_path / "other")
     assert len(sft.entries(loaded)) >= 8
+
+
+@pytest.mark.parametrize(
+    ("config", "what"),
+    [("{", "is no JSON"), ({"tensors": [1]}, "must be an object"), ({"tensors": {"w": 3}}, "must be an object"),
+     ({"tensors": {"w": {}}, "version": "9"}, "knows version '1'"), ({"tensors": {"w": {"format": "e4m3fn"}}}, "lacks granularity")],
+)  # fmt: skip
+def test_a_configuration_that_cannot_be_read_is_refused(config, what, tmp_path):
+    save_file({"w": torch.zeros(2, 2, 1, dtype=torch.uint8)}, tmp_path / "model.safetensors")
+    said = {"quant_method": "smallfloat", "version": "1"}
+    text = config if isinstance(config, str) else json.dumps({"quantization_config": said | config})
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(ValueError, match=what):
+        sf.load(tmp_path / "model.safetensors")
 
 
 def test_weights_of_another_layout_are_the_products_in_its_file(tmp_path):

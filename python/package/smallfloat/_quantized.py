@@ -355,6 +355,8 @@ def load(path: Any) -> dict[str, QuantizedTensor]:
     arrays = {name: _array(dtype, shape, data) for name, dtype, shape, data in tensors if dtype in _DTYPES}
     suffixes = ("", "_bias", "_scale", "_global_scale")
     for name, entry in entries.items():
+        if lacking := [key for key in ("format", "granularity") if key not in entry]:
+            raise ValueError(f"{path}, {name!r}: what is said of it lacks {' and '.join(lacking)}")
         _check_shape(arrays[name], entry, f"{path}, {name!r}")
     return {
         name: QuantizedTensor({s: arrays[name + s] for s in suffixes if name + s in arrays}, entry)
@@ -364,17 +366,24 @@ def load(path: Any) -> dict[str, QuantizedTensor]:
 
 def _configured(path: Any, names: set[str]) -> dict[str, Any] | None:
     """What `config.json` beside a file says of tensors of these names, or None."""
-    try:
-        with open(os.path.join(os.path.dirname(os.path.abspath(path)), "config.json"), encoding="utf-8") as file:
-            said = json.load(file).get("quantization_config") or {}
-    except FileNotFoundError:
+    place = os.path.join(os.path.dirname(os.path.abspath(path)), "config.json")
+    if not os.path.isfile(place):
         return None
-    if said.get("quant_method") != "smallfloat" or not said.get("tensors"):
+    try:
+        with open(place, encoding="utf-8") as file:
+            config = json.load(file)
+    except ValueError as error:
+        raise ValueError(f"{place} is no JSON: {error}") from error
+    said = config.get("quantization_config") if isinstance(config, dict) else None
+    if not isinstance(said, dict) or said.get("quant_method") != "smallfloat" or not said.get("tensors"):
         return None
     if said.get("version") != "1":
-        raise ValueError(f"config.json beside {path} has the version {said.get('version')!r}: this smallfloat knows version '1'")
+        raise ValueError(f"{place} has the version {said.get('version')!r}: this smallfloat knows version '1'")
+    tensors = said["tensors"]
+    if not isinstance(tensors, dict) or not all(isinstance(entry, dict) for entry in tensors.values()):
+        raise ValueError(f"{place}: `tensors` must be an object that has an object for each tensor")
     layers = ("dtype", "weight")
-    found = {name: {key: entry[key] for key in entry if key not in layers} for name, entry in said["tensors"].items() if name in names}
+    found = {name: {key: entry[key] for key in entry if key not in layers} for name, entry in tensors.items() if name in names}
     return found or None
 
 
