@@ -19,8 +19,9 @@ Examples:
   smallfloat compare model/ model-mxfp4/ model-q8.gguf
 
 With several files a table has a column for the SQNR of each. Any may hold wide floats or be
-quantized, and be a file or a checkpoint folder, whose tensors are found by name. SQNR is 10·log10(Σa² / Σ(a − b)²) over the elements that are finite in both; whatever the
-error, the exit status is 0.";
+quantized, and be a file or a checkpoint folder, whose tensors are found by name. SQNR is
+10·log10(Σa² / Σ(a − b)²) over the elements that are finite in both; whatever the error, the exit
+status is 0.";
 
 /// Compare files or folders tensor by tensor: each against the first.
 #[derive(clap::Args)]
