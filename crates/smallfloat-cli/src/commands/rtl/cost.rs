@@ -108,7 +108,6 @@ fn count(args: &Args, name: &str, kind: Kind) -> Result<Cost> {
 }
 
 pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
-    let yosys = yosys_version()?;
     let kinds = if args.op.is_empty() { Kind::ALL.to_vec() } else { args.op.clone() };
     let mut rows = Vec::new();
     for name in &args.formats {
@@ -116,6 +115,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
             rows.push((name, kind, count(args, name, kind)?));
         }
     }
+    let yosys = yosys_version()?;
     if args.json {
         let units: Vec<_> = rows
             .iter()
