@@ -169,6 +169,18 @@ pub enum Error {
         /// Some of them.
         registers: String,
     },
+    /// Registers of another clock, or of the other edge.
+    #[error(
+        "module {top} has registers ({registers}) that are not clocked by the same edge of `{clock}` as the rest: one edge of one input must clock all of them"
+    )]
+    Clocks {
+        /// The module.
+        top: String,
+        /// Some of them.
+        registers: String,
+        /// The input that is the clock.
+        clock: String,
+    },
     /// Latches.
     #[error("module {top} has latches ({latches}): some branch leaves them without a value")]
     Latch {

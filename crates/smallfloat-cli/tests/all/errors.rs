@@ -14,7 +14,7 @@ use safetensors::tensor::Dtype;
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/errors.txt");
 
 /// Designs that `prove` refuses, and one that it proves: their ports after x, and what they do.
-const DESIGNS: [(&str, &str, &str); 7] = [
+const DESIGNS: [(&str, &str, &str); 8] = [
     ("negate.sv", "    output wire [7:0] result", "assign result = x ^ 8'h80;"),
     (
         "mode.sv",
@@ -25,6 +25,11 @@ const DESIGNS: [(&str, &str, &str); 7] = [
         "register.sv",
         "    input  wire clk,\n    output reg  [7:0] result",
         "always @(posedge clk) result <= x ^ 8'h80;",
+    ),
+    (
+        "edges.sv",
+        "    input  wire clock,\n    output reg  [7:0] result",
+        "reg [7:0] a;\n    always @(posedge clock) a <= x;\n    always @(negedge clock) result <= a ^ 8'h80;",
     ),
     ("latch.sv", "    output reg  [7:0] result", "always @* if (x[0]) result = x ^ 8'h80;"),
     ("part.sv", "    output wire [7:0] result", "flip part (.x(x), .y(result));"),

@@ -130,8 +130,13 @@ impl Design {
         Err(Error::Top { top: self.top.clone(), modules: modules.join(", ") })
     }
 
+    /// Solver and evaluation take every register at every step, whatever clocks it: so registers
+    /// must have one clock and one edge.
     fn check_registers(&self, module: &Value) -> Result<(), Error> {
-        let mut registers = Vec::new();
+        let name = self.ports.name("clock");
+        let clock = &module["ports"][name]["bits"][0];
+        let (mut registers, mut rising, mut falling, mut others) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut latches = Vec::new();
         for cell in module["cells"].as_object().ok_or_else(not_understood)?.values() {
             let kind = cell["type"].as_str().ok_or_else(not_understood)?;
@@ -145,6 +150,12 @@ impl Design {
             let is_written = kind.starts_with("$memwr");
             if is(&["$dff", "$adff", "$sdff", "$aldff", "$ff"]) || is_written {
                 registers.push(source());
+                let is_rising = cell["parameters"]["CLK_POLARITY"].as_str().map(|text| text.ends_with('1'));
+                match is_rising.filter(|_| cell["connections"]["CLK"][0] == *clock) {
+                    Some(true) => rising.push(source()),
+                    Some(false) => falling.push(source()),
+                    None => others.push(source()),
+                }
             } else if is(&["$dlatch", "$adlatch", "$sr"]) {
                 latches.push(source());
             }
@@ -160,6 +171,14 @@ impl Design {
         }
         if self.latency == 0 && !registers.is_empty() {
             return Err(Error::Sequential { top: self.top.clone(), registers: some(registers) });
+        }
+        if others.is_empty() && !rising.is_empty() {
+            others = falling;
+        }
+        // Without the port there is another error to name.
+        if !others.is_empty() && !clock.is_null() {
+            let (top, clock) = (self.top.clone(), name.to_owned());
+            return Err(Error::Clocks { top, registers: some(others), clock });
         }
         Ok(())
     }

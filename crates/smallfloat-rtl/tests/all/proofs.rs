@@ -271,6 +271,45 @@ fn registers_with_reset_and_enable_are_plain_where_these_are_tied() {
     }
 }
 
+/// Registers of another clock or of the other edge would be taken for those of the clock.
+#[test]
+fn registers_of_one_clock_edge_alone_are_proved() {
+    if !has("yosys", "-V") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let specification = operation("Negate<e2m1fn>");
+    let negate = |latency, body: &str| {
+        let ports = "input clock, input [3:0] x, output reg [3:0] result";
+        let path = file(folder.path(), &format!("module negate({ports}); {body} endmodule"));
+        Design { latency, ..design(&path, "negate") }
+    };
+    let options = ProofOptions::default();
+    let whole = "result <= x ^ 4'h8;";
+    let stages = "reg [3:0] a; always @(posedge clock) a <= x ^ 4'h8;";
+    let memory = "reg [3:0] a [0:1]; always @(posedge clock) a[0] <= x ^ 4'h8;";
+    for (latency, body) in [
+        (1, format!("always @(posedge clock) {whole}")),
+        (1, format!("always @(negedge clock) {whole}")),
+        (1, format!("wire same = clock; always @(posedge same) {whole}")),
+        (2, format!("{stages} always @(posedge clock) result <= a;")),
+        (2, format!("{memory} always @(posedge clock) result <= a[0];")),
+    ] {
+        let proof = prove(&negate(latency, &body), &specification, &options).expect("one clock edge");
+        assert!(matches!(proof.verdict, Verdict::Proved), "{body}");
+    }
+    for (latency, body) in [
+        (2, format!("{stages} always @(negedge clock) result <= a;")),
+        (2, format!("{memory} always @(negedge clock) result <= a[0];")),
+        (1, format!("reg half; always @(posedge clock) half <= !half; always @(posedge half) {whole}")),
+        (1, format!("always @(posedge x[0]) {whole}")),
+        (1, format!("wire gated = clock & x[0]; always @(posedge gated) {whole}")),
+    ] {
+        let error = prove(&negate(latency, &body), &specification, &options).expect_err(&body);
+        assert!(matches!(error, Error::Clocks { .. }), "{body}: {error}");
+    }
+}
+
 /// What is evaluated for all inputs is said so, and more inputs are left to the solver.
 #[test]
 fn few_inputs_are_evaluated_and_many_are_left_to_the_solver() {
