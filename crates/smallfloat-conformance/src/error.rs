@@ -126,6 +126,32 @@ pub enum Error {
         /// The function's name.
         name: String,
     },
+    /// A choice for a unit that computes in one way.
+    #[error("{unit} is computed in one way: it takes no rounding, saturation, {what}")]
+    NoChoice {
+        /// The operation.
+        unit: String,
+        /// What else was given.
+        what: &'static str,
+    },
+    /// Text that is no unit which computes in one way.
+    #[error("`{text}` is not understood: write `Convert<binary32, nf4>` or `Convert<nf4, binary32>`")]
+    NoFixedUnit {
+        /// The text as given.
+        text: String,
+    },
+    /// A NaN that is to become a value of a list.
+    #[error("{list} has no NaN, so there is no result for one")]
+    NoNan {
+        /// The list's name.
+        list: &'static str,
+    },
+    /// A unit of which no coverage is counted.
+    #[error("{unit}: coverage is counted of functions of formats")]
+    NoBins {
+        /// The operation.
+        unit: String,
+    },
     /// Ports that the unit does not have, or that have other values.
     #[error("ports: {problem}")]
     Ports {

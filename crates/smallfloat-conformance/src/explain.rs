@@ -3,13 +3,11 @@
 use std::fmt::Write;
 
 use smallfloat::formats::BINARY64;
-use smallfloat::{Exact, Flags, Format, project};
+use smallfloat::{Exact, Flags, project};
 
 use crate::diagnosis::diagnose;
 use crate::error::Error;
-use crate::vectors::{
-    CLASSES, CallOutcome, CheckOptions, Field, FlagSet, LineLayout, Nearer, UnitUnderTest, check,
-};
+use crate::vectors::{CLASSES, CallOutcome, CheckOptions, Field, FlagSet, LineLayout, UnitUnderTest, check};
 
 /// Says what a unit should have given for these operands, between which values the exact result
 /// lies, and which mistakes would give what it gave; `None` if that is right. The flags of `mask`
@@ -52,7 +50,8 @@ pub fn explain(
     }
     if let Some(exact) = unit.exact(operands) {
         line("exact", &approximate(&exact));
-        if let Some(place) = place_in_words(unit, operands, Format::decode_text) {
+        let place = unit.place(operands).zip(chosen.operation().result());
+        if let Some(place) = place.and_then(|(place, to)| place.in_words(|code| to.decode_text(code))) {
             line("", &place);
         }
     }
@@ -98,7 +97,7 @@ fn mistakes(
     }
     vector.push('\n');
     let options = CheckOptions {
-        unit: Some(unit.clone()),
+        unit: Some(unit.into()),
         layout: Some(LineLayout::TestFloat),
         flags: Some(set),
         show: 1,
@@ -138,28 +137,4 @@ fn approximate(exact: &Exact) -> String {
     let rounded = project(*exact, &BINARY64, &BINARY64.default_projection());
     let sign = if rounded.flags.contains(Flags::INEXACT) { "≈ " } else { "" };
     format!("{sign}{}", BINARY64.decode_text(rounded.value))
-}
-
-/// Says between which values the exact result lies, each code by its name; `None` for operations
-/// whose results are not numbers of a format.
-pub fn place_in_words(
-    unit: &UnitUnderTest,
-    operands: &[u64],
-    name: impl Fn(&Format, u64) -> String,
-) -> Option<String> {
-    let (unit, operands) = unit.chosen(operands).ok()?;
-    let (place, to) = (unit.place(operands)?, unit.operation().result()?);
-    let name = |code: u64| name(to, code);
-    Some(match (place.below, place.above, place.nearer) {
-        (Some(below), Some(above), Some(nearer)) => {
-            let nearer = match nearer {
-                Nearer::Below => "nearer to the first",
-                Nearer::Tie => "in the middle: a tie",
-                Nearer::Above => "nearer to the second",
-            };
-            format!("between {} and {}, {nearer}", name(below), name(above))
-        }
-        (Some(below), _, _) => format!("beyond {}", name(below)),
-        (None, above, _) => format!("below {}", name(above?)),
-    })
 }

@@ -17,7 +17,7 @@
 //! // 1.5, 1.1, -1.1 and 1.1875 in binary32, and what it made of them.
 //! let given = "3fc00000 3c\n3f8ccccd 38\nbf8ccccd b8\n3f980000 39\n";
 //! let unit = UnitUnderTest::convert(&"binary32".parse()?, &"e4m3fn".parse()?, None, None, None)?;
-//! let options = CheckOptions { unit: Some(unit), flags: Some(FlagSet::None), ..CheckOptions::default() };
+//! let options = CheckOptions { unit: Some(unit.into()), flags: Some(FlagSet::None), ..CheckOptions::default() };
 //! let report = check(given.as_bytes(), &options)?;
 //! assert_eq!((report.vectors, report.mismatches), (4, 3));
 //! let diagnosis = diagnose(&report);

@@ -167,7 +167,7 @@ fn nothing_reaches_what_is_unreachable() {
             // What the results are does not matter.
             writeln!(lines, "{result}").expect("a string grows");
         }
-        let options = CheckOptions { unit: Some(unit(name)), ..CheckOptions::default() };
+        let options = CheckOptions { unit: Some(unit(name).into()), ..CheckOptions::default() };
         coverage.read(lines.as_bytes(), &options).unwrap();
         assert_eq!(unreachable(&coverage), before, "{name}");
     }

@@ -78,7 +78,7 @@ const TESLA: [&str; 24] = [
 #[test]
 fn known_lines_are_right_and_among_the_generated() {
     let known = format!("{}\n", TESLA.join("\n"));
-    let options = CheckOptions { unit: Some(tesla(None)), show: 5, ..CheckOptions::default() };
+    let options = CheckOptions { unit: Some(tesla(None).into()), show: 5, ..CheckOptions::default() };
     let report = check(known.as_bytes(), &options).expect("24 lines");
     assert_eq!((report.vectors, report.mismatches), (24, 0));
     let generated = text(&set(tesla(None), Some(CoverageLevel::One), 100), LineLayout::TestFloat);
@@ -156,7 +156,7 @@ const NEGATE: &str = "5d4c9bca08a7fb585fb040d33dbb73143390c2039c0242e8d7e7452dcf
 fn threads_and_seeds() {
     let set = |seed| {
         let plan =
-            VectorPlan::new(&tesla(None), Some(CoverageLevel::One), seed, Some(40_000)).expect("a plan");
+            VectorPlan::new(tesla(None), Some(CoverageLevel::One), seed, Some(40_000)).expect("a plan");
         VectorSet::new(tesla(None), plan, None).digest().expect("a digest")
     };
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
@@ -166,7 +166,7 @@ fn threads_and_seeds() {
 
 #[test]
 fn too_much_is_refused() {
-    let plan = |operation: &str| VectorPlan::new(&unit(operation), Some(CoverageLevel::Exhaustive), 0, None);
+    let plan = |operation: &str| VectorPlan::new(unit(operation), Some(CoverageLevel::Exhaustive), 0, None);
     assert!(matches!(plan("Add<binary32, e4m3fn, e4m3fn>"), Err(Error::TooManyVectors { bits: 40, .. })));
     assert_eq!(plan("FMA<e4m3fn, e4m3fn, e4m3fn, e4m3fn>").expect("2^24").lines(), 1 << 24);
     let none = UnitUnderTest::new("MaxFiniteOf<e4m3fn>".parse().expect("a query"), None);
@@ -225,7 +225,11 @@ fn common_mistakes_are_named() {
         None,
     );
     let right = set(infinities.expect("a conversion"), Some(CoverageLevel::One), 0);
-    let wrong = right.unit().clone().with_policy(None, None, Some(smallfloat::Saturation::SatNone));
+    let wrong = right.unit().function().expect("a function").clone().with_policy(
+        None,
+        None,
+        Some(smallfloat::Saturation::SatNone),
+    );
     let report = run(&given_by(&right, wrong.expect("a policy"))).expect("overflow");
     assert!(cause(&report).contains("overflow gives infinity"), "{}", cause(&report));
 }
@@ -280,7 +284,7 @@ fn mistakes_beyond_the_range_are_named() {
         let unit =
             UnitUnderTest::convert(&from, &to, Some(Preset::OcpSaturate), None, None).expect("a conversion");
         let flags = Some(FlagSet::None);
-        let options = CheckOptions { unit: Some(unit), any_nan, flags, ..CheckOptions::default() };
+        let options = CheckOptions { unit: Some(unit.into()), any_nan, flags, ..CheckOptions::default() };
         check(lines.as_bytes(), &options).expect(lines)
     };
     // 512 = 2^9 has exponent field 16, 1024 field 17; of these four bits stay, 0 and 1.
@@ -400,7 +404,7 @@ fn another_nan_is_no_difference_where_that_is_asked_for() {
     let given =
         |codes: [&str; 3]| format!("{header}00 7e {}\n00 7d {}\n3c 3c {}\n", codes[0], codes[1], codes[2]);
     let tried = |text: &str, any_nan: bool| {
-        let unit = Some(unit("Multiply<e5m2, e5m2, e5m2>"));
+        let unit = Some(unit("Multiply<e5m2, e5m2, e5m2>").into());
         let options = CheckOptions { unit, any_nan, flags: Some(FlagSet::None), ..CheckOptions::default() };
         let report = check(text.as_bytes(), &options).expect("vectors");
         (report.mismatches, report.other_nan)
@@ -430,7 +434,7 @@ fn vectors_have_a_policy() {
             assert!(text.contains(&format!("# flag policy: {name}\n# flags: ")), "{text}");
             let report = run(&text).expect(name);
             assert!(report.passes(), "{name} {order}");
-            assert_eq!((report.unit.flag_policy(), &report.sha256), (policy, &digest));
+            assert_eq!((report.unit.flag_policy(), &report.sha256), (Some(policy), &digest));
         }
         // Tesla's rules, where no header names others.
         let is_kept =
@@ -439,7 +443,7 @@ fn vectors_have_a_policy() {
         let without = own.lines().filter(is_kept).collect::<Vec<_>>().join("\n");
         let report = run(&without).expect(name);
         let agrees = name == "tesla";
-        assert_eq!(report.unit.flag_policy(), FlagPolicy::TESLA);
+        assert_eq!(report.unit.flag_policy(), Some(FlagPolicy::TESLA));
         assert!(report.mismatches > 0 || agrees, "{name}");
         let by_own = CheckOptions { policy: Some(policy), ..CheckOptions::default() };
         let report = check(without.as_bytes(), &by_own).expect(name);
@@ -472,7 +476,7 @@ fn conversions_to_integers_are_judged_by_policy() {
         let unit = UnitUnderTest::new(operation, None).expect("a unit");
         unit.with_flag_policy(policy.parse().expect(policy), false)
     };
-    let plan = VectorPlan::new(&unit("arm"), Some(CoverageLevel::One), 0, None).expect("a plan");
+    let plan = VectorPlan::new(unit("arm"), Some(CoverageLevel::One), 0, None).expect("a plan");
     let lines = text(&VectorSet::new(unit("arm"), plan, None), LineLayout::TestFloat);
     let mut given = String::new();
     let (mut inexact, mut invalid) = (0, 0);
@@ -493,7 +497,7 @@ fn conversions_to_integers_are_judged_by_policy() {
     }
     assert!(inexact > 1000 && invalid > 1000, "{inexact} inexact, {invalid} invalid");
     let check_as = |policy: &str| {
-        let options = CheckOptions { unit: Some(unit(policy)), ..CheckOptions::default() };
+        let options = CheckOptions { unit: Some(unit(policy).into()), ..CheckOptions::default() };
         check(given.as_bytes(), &options).expect("vectors")
     };
     assert_eq!(check_as("arm").mismatches, 0);

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 use smallfloat::ops::Integer;
-use smallfloat::{FormatSpec, RandomBits, Rounding};
-use smallfloat_conformance::vectors::{Ports, UnitUnderTest};
+use smallfloat::{Codebook, FormatSpec, RandomBits, Rounding};
+use smallfloat_conformance::vectors::{FixedUnit, Ports, UnitUnderTest, VectorUnit};
 
 use crate::arguments::flags::FlagArgs;
 use crate::arguments::operands;
@@ -49,14 +49,41 @@ pub(crate) struct PortedUnitArgs {
 
 impl PortedUnitArgs {
     /// The unit, if the arguments name one.
-    pub(crate) fn unit(&self) -> Result<Option<UnitUnderTest>> {
-        let Some(ports) = &self.ports else { return self.unit.unit() };
+    pub(crate) fn unit(&self) -> Result<Option<VectorUnit>> {
+        if let Some(unit) = self.fixed()? {
+            return Ok(Some(unit.into()));
+        }
+        let Some(ports) = &self.ports else { return Ok(self.unit.unit()?.map(VectorUnit::from)) };
         let unit = match self.unit.unit_with_bias_port()? {
             Some((unit, true)) if ports.have_bias() => unit,
             Some(_) => self.unit.unit()?.expect("the same arguments name one"),
             None => bail!("--ports needs --op, or --from and --to; a file's header names its own ports"),
         };
-        Ok(Some(unit.with_ports(ports).context("--ports")?))
+        Ok(Some(unit.with_ports(ports).context("--ports")?.into()))
+    }
+
+    /// The unit that takes no policies, if the arguments name one: a conversion of a list.
+    fn fixed(&self) -> Result<Option<FixedUnit>> {
+        let unit = match (&self.unit.from, &self.unit.to, &self.unit.op) {
+            (Some(from), Some(to), _) if self.unit.is_convert() => {
+                // By itself `int8` is the type of integers, whose conversions have policies.
+                let is_list =
+                    |name: &str| name.parse::<Codebook>().is_ok() && name.parse::<Integer>().is_err();
+                if is_list(from) || is_list(to) { FixedUnit::convert(from, to) } else { None }
+            }
+            (None, None, Some(op)) => FixedUnit::named(op),
+            _ => None,
+        };
+        let Some(unit) = unit.transpose()? else { return Ok(None) };
+        let ProjectionArgs { preset, rounding, saturation, .. } = &self.unit.projection;
+        let has_policy = preset.is_some() || rounding.is_some() || saturation.is_some();
+        if has_policy || self.ports.is_some() || self.unit.flags.policy().is_some() {
+            bail!(
+                "{unit} is computed in one way: it takes no rounding, saturation, preset or ports, and of --flags \
+                 idou, iouxz, all or none"
+            );
+        }
+        Ok(Some(unit))
     }
 }
 
@@ -77,11 +104,16 @@ impl UnitArgs {
         Ok(args.unit()?.map(|unit| (unit, is_open)))
     }
 
+    /// Returns whether the operation is `convert`, which need not be said.
+    fn is_convert(&self) -> bool {
+        self.op.as_deref().is_none_or(|op| op.eq_ignore_ascii_case("convert"))
+    }
+
     /// The unit, if the arguments name one.
     pub(crate) fn unit(&self) -> Result<Option<UnitUnderTest>> {
         let rounding = self.rounding()?;
         let (preset, saturation) = (self.projection.preset, self.projection.saturation);
-        let is_convert = self.op.as_deref().is_none_or(|op| op.eq_ignore_ascii_case("convert"));
+        let is_convert = self.is_convert();
         if let (Some(from), Some(to)) = (&self.from, &self.to) {
             if !is_convert {
                 bail!("--from and --to go with --op convert; other operations have their formats in <…>");

@@ -83,6 +83,7 @@ fn files() -> Place {
         ("x.npy", npy(&[1.0, 2.0])),
         ("cut.safetensors", model[..model.len() - 5].to_vec()),
         ("notes.txt", b"not tensors\n".to_vec()),
+        ("nan-for-list.txt", "# operation: Convert<binary16, nf4>\n# flags: none\n3c00 f\n7e00 f\n".into()),
         ("no-lines.txt", vectors.into()),
         ("wrong-line.txt", format!("{vectors}3f800000 3q 00\n").into()),
         ("wrong-result.txt", format!("{vectors}3f800000 3d 00\n").into()),

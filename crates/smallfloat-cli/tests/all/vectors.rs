@@ -264,3 +264,34 @@ fn ports_are_columns() {
         .code(1)
         .stderr(contains("--ports needs"));
 }
+
+/// Conversions into lists of values and out of them are units as others are.
+#[test]
+fn lists_have_vectors() {
+    let text = stdout(&["gen", "--from", "bfloat16", "--to", "nf4"]);
+    assert!(text.contains("# operation: Convert<bfloat16, nf4>\n"), "{text}");
+    assert!(text.contains("; ties to the lower value\n# fields: x:4 result:1 flags:2\n# flags: iouxz\n"));
+    vectors(&["check", "-"])
+        .write_stdin(text.clone())
+        .assert()
+        .success()
+        .stdout(contains("65,282 agree, 0 differ"));
+    assert_eq!(text, stdout(&["gen", "--op", "Convert<bfloat16, nf4>"]));
+    // 0.04 is nearer to 0.0796, 8, than to 0, 7; 1 is f.
+    let lines = "3d24 7 01\n3f80 f 00\n";
+    let unit = ["check", "-", "--from", "bfloat16", "--to", "nf4"];
+    vectors(&unit).write_stdin(lines).assert().code(1).stdout(
+        contains("2 vectors: 1 agree, 1 differ")
+            .and(contains("between 0 (0x7) and 0.0795803 (0x8), nearer to the second"))
+            .and(contains("right    0x8  0.0795803\n")),
+    );
+    let output = vectors(&[&unit[..], &["--json"]].concat()).write_stdin(lines).assert().code(1);
+    let found: Value = serde_json::from_slice(&output.get_output().stdout).expect("JSON");
+    assert_eq!((&found["operation"], &found["mismatches"]), (&"Convert<bfloat16, nf4>".into(), &1.into()));
+    let right = &found["first"][0]["right"]["results"][0];
+    assert_eq!((&right["code"], &right["value"]), (&"0x8".into(), &"0.0795803".into()));
+    // `int8` is a list beside another one, and else the type of integers.
+    let text = stdout(&["gen", "--from", "int8", "--to", "int4"]);
+    assert!(text.contains("\n07 7 00\n08 7 01\n"), "{text}");
+    assert!(stdout(&["gen", "--from", "e4m3fn", "--to", "int8"]).contains("# operation: ConvertToInt8<"));
+}

@@ -99,7 +99,7 @@ impl UnitCoverage {
     /// Lines that are not understood, with their numbers; a setting that the unit does not have; a
     /// file of another unit; no vector at all.
     pub fn read(&mut self, input: impl Read, options: &CheckOptions) -> Result<(), Error> {
-        let options = CheckOptions { unit: Some(self.unit.clone()), ..options.clone() };
+        let options = CheckOptions { unit: Some((&self.unit).into()), ..options.clone() };
         self.read_file(OperandFile::open(input, &options)?)
     }
 
@@ -171,7 +171,7 @@ impl UnitCoverage {
     /// # Errors
     /// JSON that is not a coverage's.
     pub fn of_json(json: &Value) -> Result<Self, Error> {
-        let mut coverage = Self::new(header_in(json)?.unit()?)?;
+        let mut coverage = Self::new(header_in(json)?.unit()?.into_function()?)?;
         coverage.merge_json(json)?;
         Ok(coverage)
     }

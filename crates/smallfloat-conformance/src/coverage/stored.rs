@@ -83,7 +83,7 @@ impl Coverage {
     /// # Errors
     /// JSON that is not a coverage's.
     pub fn of_json(json: &Value) -> Result<Self, Error> {
-        let mut coverage = Self::new(header_in(json)?.unit()?)?;
+        let mut coverage = Self::new(header_in(json)?.unit()?.into_function()?)?;
         coverage.merge_json(json)?;
         Ok(coverage)
     }

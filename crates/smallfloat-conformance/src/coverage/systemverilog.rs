@@ -108,7 +108,7 @@ impl Coverage {
         options: &CheckOptions,
         mut deliver: impl FnMut(&str),
     ) -> Result<(), Error> {
-        let options = CheckOptions { unit: Some(self.unit.clone()), ..options.clone() };
+        let options = CheckOptions { unit: Some((&self.unit).into()), ..options.clone() };
         let file = OperandFile::open(input, &options)?;
         let probe = Probe { unit: &self.unit, model: &self.model };
         let width = self.unit.operands().len();

@@ -122,7 +122,7 @@ impl Coverage {
     /// # Errors
     /// Lines that are not understood, with their numbers; a file of another unit; no vector at all.
     pub fn read(&mut self, input: impl Read, options: &CheckOptions) -> Result<u64, Error> {
-        let options = CheckOptions { unit: Some(self.unit.clone()), ..options.clone() };
+        let options = CheckOptions { unit: Some((&self.unit).into()), ..options.clone() };
         self.read_file(OperandFile::open(input, &options)?)
     }
 

@@ -7,7 +7,7 @@ use crate::diagnosis::mistake::{Mistake, Vector};
 use crate::diagnosis::ports::{PortFeatures, at_settings, of_ports};
 use crate::diagnosis::symptoms::symptoms;
 use crate::diagnosis::{Diagnosis, Finding, Hypothesis, catalogue, rules};
-use crate::vectors::{CallOutcome, CheckReport};
+use crate::vectors::{CallOutcome, CheckReport, UnitUnderTest};
 
 /// Vectors that differ and vectors that agree by which mistakes are ranked.
 const DIFFERING: usize = 1 << 10;
@@ -40,6 +40,7 @@ enum Aspect {
 /// The vectors of a report, sorted.
 pub(super) struct Judge<'a> {
     report: &'a CheckReport,
+    unit: &'a UnitUnderTest,
     /// All vectors whose outcome is known; those that differ first.
     cases: Vec<Case<'a>>,
     /// Flags alone differ.
@@ -58,7 +59,7 @@ struct Court<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(report: &'a CheckReport) -> Self {
+    pub(super) fn new(report: &'a CheckReport, unit: &'a UnitUnderTest) -> Self {
         let failing = report.kept.failing().iter().map(|vector| (&*vector.operands, Some(&vector.given)));
         let agreeing = report.kept.agreeing().map(|operands| (operands, None));
         let kept: Vec<_> = failing.chain(agreeing).collect();
@@ -72,7 +73,7 @@ impl<'a> Judge<'a> {
             Some(Case { operands, expected, given })
         };
         let cases = parallel_map(kept.len(), case).into_iter().flatten().collect();
-        let mut judge = Self { report, cases, values_agree: false };
+        let mut judge = Self { report, unit, cases, values_agree: false };
         judge.values_agree =
             judge.cases.iter().all(|case| judge.agrees(Aspect::Values, &case.expected, &case.given));
         judge
@@ -103,7 +104,7 @@ impl<'a> Judge<'a> {
     }
 
     pub(super) fn diagnosis(&self) -> Diagnosis {
-        let unit = &self.report.unit;
+        let unit = self.unit;
         let operands = || self.cases.iter().map(|case| case.operands);
         let policies = at_settings(unit, operands(), rules::flag_policies);
         let presets = at_settings(unit, operands(), rules::presets);
@@ -160,7 +161,7 @@ impl Court<'_> {
         // Rules of others are about NaN results too, and results that all agree speak against them.
         let is_whole = mistake.rules().is_some() && self.judge.values_agree;
         let aspect = if is_whole { Aspect::Both } else { self.aspect };
-        let predicted = mistake.predict(&self.judge.report.unit, vector);
+        let predicted = mistake.predict(self.judge.unit, vector);
         predicted.is_some_and(|predicted| self.judge.agrees(aspect, &predicted, &case.given))
     }
 
@@ -214,7 +215,7 @@ impl Court<'_> {
 
     /// What may have caused the differences in this aspect.
     fn finding(&self, mistakes: &[Mistake]) -> Finding {
-        let unit = &self.judge.report.unit;
+        let unit = self.judge.unit;
         let causes: Vec<_> =
             parallel_map(mistakes.len(), |at| self.cause(&mistakes[at])).into_iter().flatten().collect();
         let ranked = if causes.is_empty() { self.ranked(mistakes) } else { Vec::new() };
@@ -276,7 +277,7 @@ impl Court<'_> {
     /// What may have caused differences of flags, and the place of the cause of the values that
     /// causes them too.
     fn flags(&self, policies: &[Mistake], causes: &[Hypothesis]) -> (Option<Finding>, Option<usize>) {
-        let unit = &self.judge.report.unit;
+        let unit = self.judge.unit;
         if let Some(at) = causes.iter().position(|cause| self.cause(&cause.mistake).is_some()) {
             let (differing, agreeing) = (self.differing.len() as u64, self.agreeing.len() as u64);
             let finding = Finding { differing, agreeing, ..Finding::default() };

@@ -19,7 +19,7 @@
 //! // 1.1, -1.1 and 1.1875 in binary32, and E4M3 codes that a converter made of them.
 //! let given = "3f8ccccd 38\nbf8ccccd b8\n3f980000 39\n";
 //! let unit = UnitUnderTest::convert(&"binary32".parse()?, &"e4m3fn".parse()?, None, None, None)?;
-//! let options = CheckOptions { unit: Some(unit), flags: Some(FlagSet::None), ..CheckOptions::default() };
+//! let options = CheckOptions { unit: Some(unit.into()), flags: Some(FlagSet::None), ..CheckOptions::default() };
 //! let diagnosis = diagnose(&check(given.as_bytes(), &options)?);
 //! let cause = diagnosis.cause().expect("one mistake explains all");
 //! assert_eq!(cause.mistake.to_string(), "truncates: rounds toward zero");
@@ -106,7 +106,9 @@ impl Diagnosis {
     /// Returns what would explain one vector that differs, the likeliest first: causes and
     /// hypotheses.
     pub fn explanations(&self, report: &CheckReport, mismatch: &Mismatch) -> Vec<&Mistake> {
-        let Some(given) = &mismatch.given else { return Vec::new() };
+        let (Some(given), Some(unit)) = (&mismatch.given, report.unit.function()) else {
+            return Vec::new();
+        };
         let vector = mistake::Vector { operands: &mismatch.operands, expected: &mismatch.expected };
         let agree = |these: &CallOutcome, those: &CallOutcome| {
             report.unit.agree(these, those, report.compared.any_nan)
@@ -122,7 +124,7 @@ impl Diagnosis {
             .chain(of_flags)
             .flat_map(|finding| finding.causes.iter().chain(&finding.hypotheses))
             .map(|hypothesis| &hypothesis.mistake)
-            .filter(|mistake| mistake.predict(&report.unit, vector).as_ref().is_some_and(explains))
+            .filter(|mistake| mistake.predict(unit, vector).as_ref().is_some_and(explains))
             .collect()
     }
 }
@@ -130,8 +132,8 @@ impl Diagnosis {
 /// Says what may have caused the differences that a check found. Findings do not depend on the
 /// number of threads.
 pub fn diagnose(report: &CheckReport) -> Diagnosis {
-    if report.mismatches == 0 {
-        return Diagnosis::default();
+    match report.unit.function() {
+        Some(unit) if report.mismatches > 0 => Judge::new(report, unit).diagnosis(),
+        _ => Diagnosis::default(),
     }
-    Judge::new(report).diagnosis()
 }

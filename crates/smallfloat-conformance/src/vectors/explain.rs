@@ -28,6 +28,25 @@ pub struct Neighbours {
     pub nearer: Option<Nearer>,
 }
 
+impl Neighbours {
+    /// Says between which values the exact result lies, each code by its name; `None` where there
+    /// is no value on either side.
+    pub fn in_words(&self, name: impl Fn(u64) -> String) -> Option<String> {
+        Some(match (self.below, self.above, self.nearer) {
+            (Some(below), Some(above), Some(nearer)) => {
+                let nearer = match nearer {
+                    Nearer::Below => "nearer to the first",
+                    Nearer::Tie => "in the middle: a tie",
+                    Nearer::Above => "nearer to the second",
+                };
+                format!("between {} and {}, {nearer}", name(below), name(above))
+            }
+            (Some(below), _, _) => format!("beyond {}", name(below)),
+            (None, above, _) => format!("below {}", name(above?)),
+        })
+    }
+}
+
 impl UnitUnderTest {
     /// Returns where the exact result of a numeric operation lies; `None` where the format has it,
     /// and for special results.

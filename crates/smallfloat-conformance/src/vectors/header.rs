@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
-use smallfloat::{FlagOrder, FlagPolicy, Flags, Format, Preset};
+use smallfloat::{Codebook, FlagOrder, FlagPolicy, Flags, Format, Preset};
 
 use crate::error::Error;
 use crate::named::by_name;
+use crate::vectors::any_unit::VectorUnit;
 use crate::vectors::layout::LineLayout;
 use crate::vectors::level::CoverageLevel;
 use crate::vectors::ports::Ports;
-use crate::vectors::unit::UnitUnderTest;
 
 /// Which flags a file has; the bits of the others are 0 and not compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,9 +117,8 @@ impl VectorHeader {
     ///
     /// # Errors
     /// No operation, or one that is not understood.
-    pub fn unit(&self) -> Result<UnitUnderTest, Error> {
-        let operation = self.operation.as_deref().ok_or(Error::NoOperation)?;
-        self.unit_under(self.flag_policy(), operation)
+    pub fn unit(&self) -> Result<VectorUnit, Error> {
+        self.unit_with(self.flag_policy())
     }
 
     /// The policy that holds for a file with a header.
@@ -128,18 +127,9 @@ impl VectorHeader {
     }
 
     /// The unit that the header names, under a policy.
-    fn unit_under(&self, policy: FlagPolicy, operation: &str) -> Result<UnitUnderTest, Error> {
-        let unit = UnitUnderTest::new(operation.parse()?, self.preset)?;
-        let unit = unit.with_flag_policy(policy, operation.contains("semantics="));
-        match &self.ports {
-            Some(ports) => unit.with_ports(ports),
-            None => Ok(unit),
-        }
-    }
-
-    /// The unit that the header names, under another policy.
-    pub(super) fn unit_with(&self, policy: FlagPolicy) -> Result<UnitUnderTest, Error> {
-        self.unit_under(policy, self.operation.as_deref().ok_or(Error::NoOperation)?)
+    pub(super) fn unit_with(&self, policy: FlagPolicy) -> Result<VectorUnit, Error> {
+        let operation = self.operation.as_deref().ok_or(Error::NoOperation)?;
+        VectorUnit::parse(operation, policy, self.preset, self.ports.as_ref())
     }
 }
 
@@ -157,20 +147,22 @@ pub(super) struct Facts {
 }
 
 /// The lines of a header as keys and values, in their order.
-fn rows(unit: &UnitUnderTest, facts: &Facts) -> Vec<(&'static str, String)> {
-    let mut rows = vec![("operation", unit.operation().to_string())];
+fn rows(unit: &VectorUnit, facts: &Facts) -> Vec<(&'static str, String)> {
+    let mut rows = vec![("operation", unit.to_string())];
     rows.extend(unit.ports().map(|ports| ("ports", ports.to_string())));
     rows.extend(unit.preset().map(|preset| ("preset", preset.name().to_owned())));
     let mut seen: Vec<Format> = Vec::new();
-    for format in unit.operation().formats() {
-        if !seen.contains(format) {
-            seen.push(*format);
-            rows.push(("format", describe(format)));
+    for format in unit.formats() {
+        if !seen.contains(&format) {
+            seen.push(format);
+            rows.push(("format", describe(&format)));
         }
     }
+    let lists = unit.operands().iter().chain(unit.results()).filter_map(|field| field.list);
+    rows.extend(lists.map(|list| ("list", describe_list(list))));
     rows.push(("fields", fields(unit, facts.layout)));
+    rows.extend(unit.flag_policy().map(|policy| ("flag policy", policy.to_string())));
     rows.extend([
-        ("flag policy", unit.flag_policy().to_string()),
         ("flags", facts.flags.to_string()),
         ("flag order", facts.order.to_string()),
         ("flag bits", flag_bits(facts.order)),
@@ -210,8 +202,14 @@ fn describe(format: &Format) -> String {
     )
 }
 
+/// The values of a list, by code.
+fn describe_list(list: Codebook) -> String {
+    let values: Vec<_> = (0..=list.max_code()).map(|code| list.value(code).to_string()).collect();
+    format!("{list} = {}; ties {}", values.join(" "), list.ties().name())
+}
+
 /// The fields of a line: for a word their bits, else their digits.
-fn fields(unit: &UnitUnderTest, layout: LineLayout) -> String {
+fn fields(unit: &VectorUnit, layout: LineLayout) -> String {
     let all = unit.operands().iter().chain(unit.results());
     let mut fields: Vec<_> = all.map(|field| (field.name.as_str(), field.digits())).collect();
     fields.push(("flags", 2));
@@ -231,7 +229,7 @@ fn fields(unit: &UnitUnderTest, layout: LineLayout) -> String {
 }
 
 /// The header as text.
-pub(super) fn write(unit: &UnitUnderTest, facts: &Facts) -> Vec<u8> {
+pub(super) fn write(unit: &VectorUnit, facts: &Facts) -> Vec<u8> {
     let rows = rows(unit, facts);
     if facts.layout == LineLayout::JsonLines {
         let mut object = Map::new();

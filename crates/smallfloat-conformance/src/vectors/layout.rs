@@ -5,8 +5,8 @@ use std::ops::Range;
 use smallfloat::{FlagOrder, Flags};
 
 use crate::named::by_name;
+use crate::vectors::any_unit::VectorUnit;
 use crate::vectors::outcome::CallOutcome;
-use crate::vectors::unit::UnitUnderTest;
 
 /// A layout of vector files. All numbers are hexadecimal, in as many digits as their width needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,7 +97,7 @@ pub(super) struct LineWriter {
 }
 
 impl LineWriter {
-    pub(super) fn new(unit: &UnitUnderTest, layout: LineLayout, mask: Flags, order: FlagOrder) -> Self {
+    pub(super) fn new(unit: &VectorUnit, layout: LineLayout, mask: Flags, order: FlagOrder) -> Self {
         let (mut blank, mut places) = (Vec::new(), Vec::new());
         let mut push = |lead: &str, digits: usize| {
             blank.extend_from_slice(lead.as_bytes());

@@ -1,6 +1,7 @@
 //! Test vectors for hardware and other implementations: generated, read back, and explained.
 //!
-//! A [`UnitUnderTest`] is what is under test: an operation with its formats and policies. A
+//! A [`UnitUnderTest`] is what is under test: an operation with its formats and policies. Units
+//! without policies are [`FixedUnit`]s, and a [`VectorUnit`] is either. A
 //! [`VectorPlan`] says which operands it is given, [`generate`] writes a line for each with the
 //! defined result and flags in one of four [`LineLayout`]s, and [`check`] reads what a simulator or
 //! a library gave for the same operands and counts what differs. [`crate::diagnosis`] says which
@@ -25,8 +26,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod any_unit;
 mod check;
 mod explain;
+mod fixed;
 pub(crate) mod generate;
 mod header;
 mod layout;
@@ -35,10 +38,12 @@ mod outcome;
 pub(crate) mod ports;
 mod unit;
 
+pub use any_unit::VectorUnit;
 pub(crate) use check::OperandFile;
 pub use check::{CheckOptions, CheckReport, Mismatch, check};
 pub(crate) use explain::below_tie;
 pub use explain::{Nearer, Neighbours};
+pub use fixed::FixedUnit;
 pub use generate::{LineKind, Section, Selection, Shard, VectorPlan, VectorSet, WriteError, generate};
 pub use header::{FlagSet, VectorHeader};
 pub use layout::LineLayout;

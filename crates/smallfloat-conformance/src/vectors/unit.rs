@@ -5,8 +5,8 @@ use std::sync::Arc;
 use smallfloat::ops::{Integer, Operand, Operation, OperationOptions, Semantics};
 use smallfloat::p3109::{Answer, Argument, Block, Function, Parameter, Specialization};
 use smallfloat::{
-    Class, Exact, FlagPolicy, Flags, Format, Preset, Projection, RandomBits, Rounded, Rounding, Saturation,
-    convert_with,
+    Class, Codebook, Datum, Exact, FlagPolicy, Flags, Format, Preset, Projection, RandomBits, Rounded,
+    Rounding, Saturation, convert_with,
 };
 
 use crate::error::Error;
@@ -19,8 +19,11 @@ use crate::vectors::ports::{Ports, Settings};
 pub struct Field {
     /// Its name, a column's title.
     pub name: String,
-    /// The format of its codes; none for integers, random words, truth values and classes.
+    /// The format of its codes; none for codes of lists, integers, random words, truth values and
+    /// classes.
     pub format: Option<Format>,
+    /// The list of values that its codes are of.
+    pub list: Option<Codebook>,
     /// The type of an integer.
     pub integer: Option<Integer>,
     /// Its width in bits, 1..=64.
@@ -29,11 +32,15 @@ pub struct Field {
 
 impl Field {
     pub(crate) fn code(name: String, format: &Format) -> Self {
-        Self { name, format: Some(*format), integer: None, bits: format.width() }
+        Self { name, format: Some(*format), list: None, integer: None, bits: format.width() }
     }
 
     fn plain(name: &str, bits: u32) -> Self {
-        Self { name: name.to_owned(), format: None, integer: None, bits }
+        Self { name: name.to_owned(), format: None, list: None, integer: None, bits }
+    }
+
+    pub(crate) fn list(name: &str, list: Codebook) -> Self {
+        Self { list: Some(list), ..Self::plain(name, list.width()) }
     }
 
     /// A port that chooses what the unit computes.
@@ -47,7 +54,16 @@ impl Field {
 
     /// Returns whether it is a random word, if it is an operand.
     pub(crate) fn is_word(&self) -> bool {
-        self.format.is_none() && self.integer.is_none()
+        self.format.is_none() && self.list.is_none() && self.integer.is_none()
+    }
+
+    /// What a code means, of a format or of a list.
+    pub(crate) fn datum(&self, code: u64) -> Option<Datum> {
+        match (&self.format, &self.list) {
+            (Some(format), _) => Some(format.decode(code)),
+            (None, Some(list)) => Some(list.decode(u32::try_from(code).ok()?)),
+            (None, None) => None,
+        }
     }
 
     /// Returns how many hexadecimal digits it takes, ⌈bits/4⌉.
@@ -358,12 +374,6 @@ impl UnitUnderTest {
         })
     }
 
-    /// Returns whether these results are the same. `any_nan` takes one NaN for another.
-    pub(crate) fn agree(&self, these: &CallOutcome, those: &CallOutcome, any_nan: bool) -> bool {
-        let fields = self.results().iter().zip(these.results().iter().zip(those.results()));
-        fields.into_iter().all(|(field, (&this, &that))| field.agrees(this, that, any_nan))
-    }
-
     /// Returns the exact result before rounding, of a numeric operation.
     pub fn exact(&self, operands: &[u64]) -> Option<Exact> {
         if self.settings.is_some() {
@@ -372,7 +382,7 @@ impl UnitUnderTest {
         }
         let operation = self.numeric()?;
         let arithmetic = self.operation.arithmetic();
-        let mut data = [smallfloat::Datum::ZERO; 3];
+        let mut data = [Datum::ZERO; 3];
         for ((datum, &code), format) in data.iter_mut().zip(operands).zip(self.operation.operands()) {
             *datum = format.decode(code);
         }

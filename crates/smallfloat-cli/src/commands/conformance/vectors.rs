@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use smallfloat::FlagOrder;
 use smallfloat_conformance::vectors::{
-    CoverageLevel, LineKind, LineLayout, Selection, Shard, UnitUnderTest, VectorPlan, VectorSet, WriteError,
+    CoverageLevel, LineKind, LineLayout, Selection, Shard, VectorPlan, VectorSet, VectorUnit, WriteError,
 };
 use smallfloat_tensor::DurableFile;
 
@@ -134,13 +134,13 @@ pub(super) fn set(args: &GenArgs) -> Result<VectorSet> {
 }
 
 /// What is under test, and its operands.
-fn plan(args: &GenArgs) -> Result<(UnitUnderTest, VectorPlan)> {
+fn plan(args: &GenArgs) -> Result<(VectorUnit, VectorPlan)> {
     if !args.close.is_empty() {
         let coverage = vectors_cover::count(&args.close, &args.unit, None)?;
         let plan = coverage.closing_plan();
         let plan =
             plan.context("--close: nothing is missing, all bins that are known to be reachable are reached")?;
-        return Ok((coverage.unit().clone(), plan));
+        return Ok((coverage.unit().into(), plan));
     }
     let Some(unit) = args.unit.unit()? else {
         bail!("name what is under test: --op OPERATION, or --from FORMAT --to FORMAT");
@@ -162,7 +162,7 @@ fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
     file.commit()?;
     let lines = words::plural(set.plan().lines(), "vector");
     let ports = set.unit().ports().map_or_else(String::new, |ports| format!("; ports {ports}"));
-    writeln!(out, "{}: {lines} of {}{ports} ({})", path.display(), set.unit().operation(), set.plan())?;
+    writeln!(out, "{}: {lines} of {}{ports} ({})", path.display(), set.unit(), set.plan())?;
     Ok(())
 }
 

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use smallfloat::formats::BINARY64;
-use smallfloat::{Class, Datum, Exact, Flags, Format, project};
+use smallfloat::{Class, Codebook, Datum, Exact, Flags, project};
 use smallfloat_conformance::diagnosis::{
     Condition, Diagnosis, Finding, Hypothesis, Mistake, Rules, diagnose,
 };
-use smallfloat_conformance::explain::place_in_words;
 use smallfloat_conformance::vectors::{
-    CLASSES, CallOutcome, CheckOptions, CheckReport, Field, LineLayout, Mismatch, UnitUnderTest, check,
+    CLASSES, CallOutcome, CheckOptions, CheckReport, Field, LineLayout, Mismatch, VectorUnit, check,
 };
 use smallfloat_tensor::open_regular;
 
@@ -133,7 +132,7 @@ fn print(
     is_partial: bool,
     out: &mut Output,
 ) -> Result<()> {
-    writeln!(out, "{}", out.bold(report.unit.operation()))?;
+    writeln!(out, "{}", out.bold(&report.unit))?;
     if let Some(ports) = report.header.ports.as_ref().or(report.unit.ports()) {
         writeln!(out, "ports: {ports}")?;
     }
@@ -307,13 +306,13 @@ fn print_mismatch(
     }
     if let Some(exact) = unit.exact(operands) {
         writeln!(out, "  {:<9}{}", "exact", exact_text(&exact))?;
-        if let Some(text) = place(unit, operands) {
+        if let Some(text) = place(&unit, operands) {
             writeln!(out, "  {:<9}{text}", "")?;
         }
     }
-    outcome("right", unit, &mismatch.expected, Some(&mismatch.expected), report.flags.mask(), out)?;
+    outcome("right", &unit, &mismatch.expected, Some(&mismatch.expected), report.flags.mask(), out)?;
     match &mismatch.given {
-        Some(given) => outcome("given", unit, given, Some(&mismatch.expected), report.flags.mask(), out)?,
+        Some(given) => outcome("given", &unit, given, Some(&mismatch.expected), report.flags.mask(), out)?,
         None => writeln!(out, "  {:<9}unknown digits (x or z)", "given")?,
     }
     // With one cause for all, that one; else what explains most of the others too comes first.
@@ -327,7 +326,7 @@ fn print_mismatch(
 /// Results and flags; of many results those that differ from the right ones.
 fn outcome(
     title: &str,
-    unit: &UnitUnderTest,
+    unit: &VectorUnit,
     outcome: &CallOutcome,
     right: Option<&CallOutcome>,
     mask: Flags,
@@ -351,6 +350,9 @@ fn outcome(
 /// A code with its fields and value.
 fn number(field: &Field, code: u64) -> String {
     let Some(format) = &field.format else {
+        if let Some(list) = field.list {
+            return format!("{code:#0width$x}  {}", list_value(list, code), width = field.digits() + 2);
+        }
         if let Some(integer) = field.integer {
             return format!("{code:#0width$x}  {}", integer.value(code), width = field.digits() + 2);
         }
@@ -394,10 +396,22 @@ fn exact_text(exact: &Exact) -> String {
     }
 }
 
+/// The value of a list's code: the shortest decimal that is read as the same binary32 number.
+fn list_value(list: Codebook, code: u64) -> String {
+    list.value(u32::try_from(code).expect("a code of the list")).to_string()
+}
+
 /// Between which values the exact result lies.
-fn place(unit: &UnitUnderTest, operands: &[u64]) -> Option<String> {
-    let name = |to: &Format, code| format!("{} ({})", words::value(to, code), words::code(to, code));
-    place_in_words(unit, operands, name)
+fn place(unit: &VectorUnit, operands: &[u64]) -> Option<String> {
+    let to = &unit.results()[0];
+    unit.place(operands)?.in_words(|code| {
+        let value = match (&to.format, to.list) {
+            (Some(format), _) => words::value(format, code),
+            (None, Some(list)) => list_value(list, code),
+            (None, None) => return format!("{code:#x}"),
+        };
+        format!("{value} ({code:#0width$x})", width = to.digits() + 2)
+    })
 }
 
 fn to_json(report: &CheckReport, diagnosis: &Diagnosis, passes: bool) -> Value {
@@ -441,15 +455,16 @@ fn to_json(report: &CheckReport, diagnosis: &Diagnosis, passes: bool) -> Value {
             .iter()
             .zip(codes)
             .map(|(field, code)| {
-                let value = match field.integer {
-                    Some(integer) => Some(integer.value(*code).to_string()),
-                    None => field.format.map(|format| words::value(&format, *code)),
+                let value = match (field.integer, field.list) {
+                    (Some(integer), _) => Some(integer.value(*code).to_string()),
+                    (None, Some(list)) => Some(list_value(list, *code)),
+                    (None, None) => field.format.map(|format| words::value(&format, *code)),
                 };
                 json!({ "name": field.name, "code": digits(field, *code), "value": value })
             })
             .collect()
     };
-    let outcome = |unit: &UnitUnderTest, outcome: &CallOutcome| {
+    let outcome = |unit: &VectorUnit, outcome: &CallOutcome| {
         let flags = (outcome.flags & report.flags.mask()).to_string();
         json!({ "results": codes(unit.results(), outcome.results()), "flags": flags })
     };
@@ -461,9 +476,9 @@ fn to_json(report: &CheckReport, diagnosis: &Diagnosis, passes: bool) -> Value {
             "line": mismatch.line,
             "operands": codes(chosen.operands(), operands),
             "exact": chosen.exact(operands).map(|exact| exact_text(&exact)),
-            "place": place(chosen, operands),
-            "right": outcome(chosen, &mismatch.expected),
-            "given": mismatch.given.as_ref().map(|given| outcome(chosen, given)),
+            "place": place(&chosen, operands),
+            "right": outcome(&chosen, &mismatch.expected),
+            "given": mismatch.given.as_ref().map(|given| outcome(&chosen, given)),
             "mistakes": mistakes.collect::<Vec<_>>(),
         });
         let ports = unit.port_values(&mismatch.operands);
@@ -476,8 +491,8 @@ fn to_json(report: &CheckReport, diagnosis: &Diagnosis, passes: bool) -> Value {
         found
     };
     let mut found = json!({
-        "operation": unit.operation().to_string(),
-        "flag_policy": unit.flag_policy().to_string(),
+        "operation": unit.to_string(),
+        "flag_policy": unit.flag_policy().map(|policy| policy.to_string()),
         "passes": passes,
         "vectors": report.vectors,
         "mismatches": report.mismatches,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use smallfloat_conformance::coverage::{Bin, UnitCoverage};
-use smallfloat_conformance::vectors::{CheckOptions, LineLayout, UnitUnderTest};
+use smallfloat_conformance::vectors::{CheckOptions, LineLayout, UnitUnderTest, VectorUnit};
 use smallfloat_tensor::{DurableFile, open_regular};
 
 use crate::arguments::files::check_outputs;
@@ -129,7 +129,7 @@ pub(super) fn count(
     unit: &PortedUnitArgs,
     layout: Option<LineLayout>,
 ) -> Result<UnitCoverage> {
-    let given = unit.unit()?;
+    let given = unit.unit()?.map(VectorUnit::into_function).transpose()?;
     let options = options(unit, layout);
     let mut coverage = None;
     for path in files {

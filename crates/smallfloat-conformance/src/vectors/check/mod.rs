@@ -14,17 +14,17 @@ use self::kept::{KeptVectors, Thinning};
 pub(crate) use self::operands::OperandFile;
 use self::read::{LineReader, VectorLine, digest_in, excerpt, guess_layout, is_header, take_header};
 use crate::error::Error;
+use crate::vectors::any_unit::VectorUnit;
 use crate::vectors::generate::{CANONICAL, hex};
 use crate::vectors::header::{FlagSet, VectorHeader};
 use crate::vectors::layout::{LineLayout, LineWriter};
 use crate::vectors::outcome::{CallOutcome, Compared};
-use crate::vectors::unit::UnitUnderTest;
 
 /// The caller's knowledge of a file; its header says the rest.
 #[derive(Clone, Default, Debug)]
 pub struct CheckOptions {
     /// What is under test; the header's operation if left out.
-    pub unit: Option<UnitUnderTest>,
+    pub unit: Option<VectorUnit>,
     /// The layout; the header's, or that of the first vector, if left out.
     pub layout: Option<LineLayout>,
     /// The flags that are compared; the header's, or those of the policy, if left out.
@@ -60,7 +60,7 @@ pub struct Mismatch {
 #[derive(Clone, Debug)]
 pub struct CheckReport {
     /// What was under test.
-    pub unit: UnitUnderTest,
+    pub unit: VectorUnit,
     /// What the header says.
     pub header: VectorHeader,
     /// The flags that were compared.
@@ -142,14 +142,14 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<CheckReport, Er
     let given = options.flags.or(options.policy.map(FlagSet::of));
     // Files that name no policy had all flags of formats that are not Tesla's.
     let is_older = header.policy.is_none() && header.operation.is_some();
-    let implied = match FlagPolicy::default_for(unit.operation().formats()) {
+    let implied = match FlagPolicy::default_for(&unit.formats()) {
         FlagPolicy::TESLA => FlagSet::Idou,
         _ if is_older => FlagSet::All,
-        _ => FlagSet::of(unit.flag_policy()),
+        _ => unit.flags(),
     };
     let flags = given.or(header.flags).unwrap_or(implied);
     let order = options.order.or(header.order).unwrap_or(FlagOrder::Fflags);
-    let has_other_flags = of_header.is_some_and(|policy| policy != unit.flag_policy())
+    let has_other_flags = of_header.is_some_and(|policy| unit.flag_policy().is_some_and(|own| own != policy))
         || header.flags.is_some_and(|of_header| of_header != flags);
     let first = block.as_deref().and_then(|block| block[start.byte..].split(|c| *c == b'\n').next());
     let first = first.map(|line| String::from_utf8_lossy(line).into_owned()).unwrap_or_default();
@@ -276,7 +276,7 @@ pub(super) fn split(mut block: &[u8]) -> Vec<&[u8]> {
 }
 
 struct Checker {
-    unit: UnitUnderTest,
+    unit: VectorUnit,
     reader: LineReader,
     writer: LineWriter,
     compared: Compared,

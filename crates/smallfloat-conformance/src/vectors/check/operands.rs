@@ -6,6 +6,7 @@ use smallfloat::FlagOrder;
 use smallfloat_kernels::parallel_map;
 
 use crate::error::Error;
+use crate::vectors::any_unit::VectorUnit;
 use crate::vectors::check::read::{LineReader, VectorLine, excerpt, guess_layout};
 use crate::vectors::check::{Blocks, CheckOptions, LONGEST_LINE, Start, read_header, split};
 use crate::vectors::header::{FlagSet, VectorHeader};
@@ -46,9 +47,10 @@ impl<R: Read> OperandFile<R> {
             None => header.unit()?,
         };
         if header.operation.is_some() {
-            let text = |unit: &UnitUnderTest| {
+            let text = |unit: &VectorUnit| {
                 let ports = unit.ports().map(|ports| format!(", ports {ports}")).unwrap_or_default();
-                format!("{} with {} flags{ports}", unit.operation(), unit.flag_policy())
+                let flags = unit.flag_policy().map(|policy| format!(" with {policy} flags"));
+                format!("{unit}{}{ports}", flags.unwrap_or_default())
             };
             let (given, expected) = (text(&header.unit()?), text(&unit));
             if given != expected {
@@ -61,6 +63,7 @@ impl<R: Read> OperandFile<R> {
         let first = first.map(|line| String::from_utf8_lossy(line).into_owned()).unwrap_or_default();
         let layout = options.layout.or(header.layout).unwrap_or_else(|| guess_layout(&first));
         let reader = LineReader::new(&unit, layout, flags, order);
+        let unit = unit.into_function()?;
         Ok(Self { unit, reader, blocks, block, start, prefix: options.prefix.clone() })
     }
 

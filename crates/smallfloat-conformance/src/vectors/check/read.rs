@@ -2,11 +2,12 @@
 
 use smallfloat::{FlagOrder, Flags};
 
+use crate::vectors::any_unit::VectorUnit;
 use crate::vectors::header;
 use crate::vectors::header::{FlagSet, VectorHeader};
 use crate::vectors::layout::LineLayout;
 use crate::vectors::outcome::CallOutcome;
-use crate::vectors::unit::{Field, UnitUnderTest};
+use crate::vectors::unit::Field;
 
 /// What a line is.
 #[derive(Debug, PartialEq, Eq)]
@@ -116,7 +117,7 @@ pub(super) fn guess_layout(line: &str) -> LineLayout {
 }
 
 impl LineReader {
-    pub(super) fn new(unit: &UnitUnderTest, layout: LineLayout, flags: FlagSet, order: FlagOrder) -> Self {
+    pub(super) fn new(unit: &VectorUnit, layout: LineLayout, flags: FlagSet, order: FlagOrder) -> Self {
         let (operands, results) = (unit.operands().to_vec(), unit.results().to_vec());
         Self { operands, results, layout, flags, order }
     }
@@ -305,10 +306,11 @@ fn number(word: &str, max: u64, name: &str) -> Result<Number, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vectors::unit::UnitUnderTest;
 
     fn reader(operation: &str, layout: LineLayout, flags: FlagSet) -> LineReader {
         let unit = UnitUnderTest::new(operation.parse().expect("an operation"), None).expect("a unit");
-        LineReader::new(&unit, layout, flags, FlagOrder::Fflags)
+        LineReader::new(&unit.into(), layout, flags, FlagOrder::Fflags)
     }
 
     const ADD: &str = "Add<e4m3fn, e2m1fn, bfloat16>";

@@ -1,6 +1,7 @@
 //! [`generate`]: the lines of a plan, computed on all threads and delivered in order.
 
 pub(crate) mod directed;
+mod lists;
 mod plan;
 pub(crate) mod pools;
 mod random;
@@ -16,10 +17,10 @@ use smallfloat_kernels::{parallel_map, threads};
 
 pub use self::plan::{LineKind, Section, Selection, Shard, VectorPlan};
 use crate::error::Error;
+use crate::vectors::any_unit::VectorUnit;
 use crate::vectors::header;
 use crate::vectors::header::{Facts, FlagSet};
 use crate::vectors::layout::{LineLayout, LineWriter};
-use crate::vectors::unit::UnitUnderTest;
 
 /// Lines that a thread makes at once.
 const CHUNK: u64 = 1 << 13;
@@ -33,7 +34,7 @@ pub(super) const CANONICAL: (LineLayout, FlagOrder) = (LineLayout::TestFloat, Fl
 /// A unit, its operands and its flags: all that determines a file of vectors.
 #[derive(Clone, Debug)]
 pub struct VectorSet {
-    unit: UnitUnderTest,
+    unit: VectorUnit,
     plan: VectorPlan,
     flags: FlagSet,
     order: FlagOrder,
@@ -53,8 +54,9 @@ pub enum WriteError {
 impl VectorSet {
     /// Returns the vectors of a unit for a plan; without flags given, those that units with its
     /// policy have.
-    pub fn new(unit: UnitUnderTest, plan: VectorPlan, flags: Option<FlagSet>) -> Self {
-        let flags = flags.unwrap_or(FlagSet::of(unit.flag_policy()));
+    pub fn new(unit: impl Into<VectorUnit>, plan: VectorPlan, flags: Option<FlagSet>) -> Self {
+        let unit = unit.into();
+        let flags = flags.unwrap_or(unit.flags());
         Self { unit, plan, flags, order: FlagOrder::Fflags }
     }
 
@@ -65,7 +67,7 @@ impl VectorSet {
     }
 
     /// Returns the unit.
-    pub fn unit(&self) -> &UnitUnderTest {
+    pub fn unit(&self) -> &VectorUnit {
         &self.unit
     }
 

@@ -8,10 +8,11 @@ use smallfloat_kernels::parallel_map;
 
 use crate::error::Error;
 use crate::named::by_name;
+use crate::vectors::any_unit::VectorUnit;
 use crate::vectors::generate::random::Weighted;
-use crate::vectors::generate::{directed, pools};
+use crate::vectors::generate::{directed, lists, pools};
 use crate::vectors::level::CoverageLevel;
-use crate::vectors::unit::{Field, UnitUnderTest};
+use crate::vectors::unit::UnitUnderTest;
 
 /// Operand bits, random words included, that are tried exhaustively unless a level is given.
 const EXHAUSTIVE_BITS: u32 = 24;
@@ -105,6 +106,8 @@ impl FromStr for Shard {
 enum SectionKind {
     /// All combinations of all numbers of fields of so many bits, the last field fastest.
     All(Vec<u32>),
+    /// All numbers of these ranges, of the only field.
+    Ranges(Vec<Range<u64>>),
     /// All combinations of chosen numbers, the last field fastest.
     Product(Vec<Vec<u64>>),
     /// Lines one after the other.
@@ -129,7 +132,7 @@ impl VectorPlan {
     /// # Errors
     /// All operands where there are more than 2^32.
     pub fn new(
-        unit: &UnitUnderTest,
+        unit: impl Into<VectorUnit>,
         level: Option<CoverageLevel>,
         seed: u64,
         random: Option<u64>,
@@ -144,16 +147,17 @@ impl VectorPlan {
     /// All operands where there are more than 2^32, or where one kind of lines is asked for; a
     /// selection without lines.
     pub fn with_selection(
-        unit: &UnitUnderTest,
+        unit: impl Into<VectorUnit>,
         level: Option<CoverageLevel>,
         seed: u64,
         Selection { random, only, count }: Selection,
     ) -> Result<Self, Error> {
-        let settings = match unit.settings() {
-            None => vec![(Vec::new(), unit)],
+        let unit = unit.into();
+        let settings: Vec<(Vec<u64>, VectorUnit)> = match unit.function().and_then(UnitUnderTest::settings) {
+            None => vec![(Vec::new(), unit.clone())],
             Some(settings) => {
                 let units = settings.units().iter().enumerate();
-                units.map(|(setting, unit)| (settings.codes(setting), unit)).collect()
+                units.map(|(setting, unit)| (settings.codes(setting), unit.into())).collect()
             }
         };
         let bits = settings[0].1.operands().iter().fold(0_u32, |sum, field| sum.saturating_add(field.bits));
@@ -167,7 +171,7 @@ impl VectorPlan {
             CoverageLevel::One
         });
         if level == CoverageLevel::Exhaustive && bits > MAX_BITS {
-            let name = unit.operation().function().name().to_owned();
+            let name = unit.short_name().to_owned();
             return Err(Error::TooManyVectors { name, bits, limit: MAX_BITS });
         }
         let parts = settings.len() as u64;
@@ -176,7 +180,7 @@ impl VectorPlan {
             let of_part = |count| share(count, part + 1, parts) - share(count, part, parts);
             let selection = Selection { random, only, count: count.map(of_part) };
             // Each setting has random words of its own.
-            let random = Weighted::new(unit.operands(), seed, part << 32);
+            let random = Weighted::new(unit, seed, part << 32);
             let mut sections = sections(unit, level, random, selection)?;
             for section in &mut sections {
                 section.ports.clone_from(ports);
@@ -270,7 +274,7 @@ impl VectorPlan {
 
 /// The lines of a unit without ports.
 fn sections(
-    unit: &UnitUnderTest,
+    unit: &VectorUnit,
     level: CoverageLevel,
     weighted: Weighted,
     Selection { random, only, count }: Selection,
@@ -278,12 +282,20 @@ fn sections(
     let fields = unit.operands();
     let mut sections = Vec::new();
     if level == CoverageLevel::Exhaustive {
-        let bits: u32 = fields.iter().map(|field| field.bits).sum();
-        let kind = SectionKind::All(fields.iter().map(|field| field.bits).collect());
-        sections.push(Section::whole("all operands", 1 << bits, kind));
+        let (lines, kind) = if let Some(ranges) = unit.codes() {
+            (ranges.iter().map(|range| range.end - range.start).sum(), SectionKind::Ranges(ranges))
+        } else {
+            let bits = fields.iter().map(|field| field.bits);
+            (1 << bits.clone().sum::<u32>(), SectionKind::All(bits.collect()))
+        };
+        sections.push(Section::whole("all operands", lines, kind));
     } else if only != Some(LineKind::Random) {
-        sections.extend(product(fields, level));
-        for model in directed::models(unit, level)? {
+        sections.extend(product(unit, level));
+        let models = match unit {
+            VectorUnit::Function(unit) => directed::models(unit, level)?,
+            VectorUnit::Fixed(unit) => lists::models(unit),
+        };
+        for model in models {
             let lines = (model.operands.len() / fields.len()) as u64;
             sections.push(Section::whole(model.name, lines, SectionKind::List(model.operands)));
         }
@@ -359,6 +371,15 @@ impl Section {
                     i = i.checked_shr(*bits).unwrap_or(0);
                 }
             }),
+            SectionKind::Ranges(ranges) => lines.for_each(|(operands, mut i)| {
+                for range in ranges {
+                    operands[0] = range.start + i;
+                    if operands[0] < range.end {
+                        break;
+                    }
+                    i -= range.end - range.start;
+                }
+            }),
             SectionKind::Product(pools) => lines.for_each(|(operands, mut i)| {
                 for (operand, pool) in operands.iter_mut().zip(pools).rev() {
                     let count = pool.len() as u64;
@@ -382,7 +403,8 @@ fn place(i: u64) -> usize {
 
 /// Interesting operands, each with each. With many fields no more than two numbers each would fit:
 /// then none.
-fn product(fields: &[Field], level: CoverageLevel) -> Option<Section> {
+fn product(unit: &VectorUnit, level: CoverageLevel) -> Option<Section> {
+    let fields = unit.operands();
     let limit: f64 = if level == CoverageLevel::One { 65_536.0 } else { 1_048_576.0 };
     let count = u32::try_from(fields.len()).ok()?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 2^20")]
@@ -390,7 +412,7 @@ fn product(fields: &[Field], level: CoverageLevel) -> Option<Section> {
     if cap < 8 {
         return None;
     }
-    let pools: Vec<_> = fields.iter().map(|field| pools::pool(field, cap)).collect();
+    let pools: Vec<_> = fields.iter().map(|field| pools::of_unit(unit, field, cap)).collect();
     let lines = pools.iter().map(|pool| pool.len() as u64).product();
     Some(Section::whole("extremes, binades, special significands", lines, SectionKind::Product(pools)))
 }
@@ -461,7 +483,7 @@ mod tests {
     fn shards_are_the_whole() {
         let unit = UnitUnderTest::new("Add<e4m3fn, e2m1fn, e4m3fn>".parse().expect("text"), None);
         let plan =
-            VectorPlan::new(&unit.expect("a unit"), Some(CoverageLevel::One), 3, Some(100)).expect("a plan");
+            VectorPlan::new(unit.expect("a unit"), Some(CoverageLevel::One), 3, Some(100)).expect("a plan");
         for of in [1, 2, 7, 1000] {
             let shard = |i: u64| plan.clone().with_shard(format!("{i}/{of}").parse().expect("a shard"));
             let parts: Vec<_> = (1..=of).flat_map(|i| lines(&shard(i))).collect();

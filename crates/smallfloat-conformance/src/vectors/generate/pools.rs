@@ -3,7 +3,15 @@
 use smallfloat::ops::Integer;
 use smallfloat::{Datum, Format};
 
+use crate::vectors::any_unit::VectorUnit;
 use crate::vectors::unit::Field;
+
+/// The interesting numbers of a field for which the unit has results.
+pub(super) fn of_unit(unit: &VectorUnit, field: &Field, cap: usize) -> Vec<u64> {
+    let mut pool = pool(field, cap);
+    pool.retain(|code| unit.takes(field, *code));
+    pool
+}
 
 /// At most `cap` interesting numbers of a field, the most interesting first; all there are, if they
 /// are no more.

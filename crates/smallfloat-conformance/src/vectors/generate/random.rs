@@ -5,8 +5,9 @@ use smallfloat::random::Philox;
 use smallfloat::{Datum, Format};
 use smallfloat_kernels::{Generator, Level};
 
+use crate::vectors::any_unit::VectorUnit;
 use crate::vectors::generate::LINES;
-use crate::vectors::generate::pools;
+use crate::vectors::generate::{lists, pools};
 use crate::vectors::unit::Field;
 
 /// Random operands of one unit.
@@ -18,15 +19,23 @@ pub(super) struct Weighted {
     fields: Vec<Field>,
     /// Interesting codes of each field.
     pools: Vec<Vec<u64>>,
+    /// If the result is a value of a list, the operands nearest to values and middles: the operand
+    /// may be near one of them, and is no NaN.
+    places: Vec<u64>,
 }
 
 /// Interesting codes that random draws choose from.
 const POOL: usize = 256;
 
 impl Weighted {
-    pub(super) fn new(fields: &[Field], seed: u64, stream: u64) -> Self {
-        let pools = fields.iter().map(|field| pools::pool(field, POOL)).collect();
-        Self { seed, stream, fields: fields.to_vec(), pools }
+    pub(super) fn new(unit: &VectorUnit, seed: u64, stream: u64) -> Self {
+        let fields = unit.operands().to_vec();
+        let pools = fields.iter().map(|field| pools::of_unit(unit, field, POOL)).collect();
+        let places = match unit {
+            VectorUnit::Fixed(unit) => lists::places(unit),
+            VectorUnit::Function(_) => Vec::new(),
+        };
+        Self { seed, stream, fields, pools, places }
     }
 
     /// The operands of as many lines as there is room for, from line `first` on. A field's words
@@ -34,7 +43,7 @@ impl Weighted {
     ///
     /// A quarter each: any code; any exponent with a significand of long runs of equal bits
     /// (TestFloat's weighting); an interesting code; a value whose exponent is near the first
-    /// operand's, so that sums align and cancel.
+    /// operand's, so that sums align and cancel, or near a place of the list that the result is of.
     pub(super) fn fill(&self, first: u64, operands: &mut [u64]) {
         let (width, level) = (self.fields.len(), Level::detected());
         let mut blocks = [[0; 4]; LINES];
@@ -47,11 +56,28 @@ impl Weighted {
                 for (operands, words) in operands.chunks_exact_mut(width).zip(&*blocks) {
                     // All but the first field may look at the first.
                     let aim = self.fields[0].format.filter(|_| at > 0).map(|format| (format, operands[0]));
-                    operands[at] = draw(field, &self.pools[at], aim, *words);
+                    let code = match (words[2] % 4, self.places.len()) {
+                        (2, places @ 1..) => {
+                            beside(field, self.places[words[2] as usize / 4 % places], *words)
+                        }
+                        _ => draw(field, &self.pools[at], aim, *words),
+                    };
+                    let is_nan = || field.datum(code).is_some_and(|datum| datum.is_nan());
+                    operands[at] = match self.places.len() {
+                        places @ 1.. if is_nan() => self.places[words[3] as usize % places],
+                        _ => code,
+                    };
                 }
             }
         }
     }
+}
+
+/// A code with any of the low bits of its significand.
+fn beside(field: &Field, code: u64, [a, b, _, d]: [u32; 4]) -> u64 {
+    let trailing = field.format.map_or(0, |format| format.trailing_bits());
+    let low = (1 << (d % (trailing + 1))) - 1;
+    code & !low | (u64::from(a) << 32 | u64::from(b)) & low
 }
 
 /// A code of a field; `aim` is the first operand, with its format.

@@ -243,7 +243,7 @@ fn checked(row: &Row, operands: &[Vec<u64>], asked: &str, policy: &str) -> Check
         format!("{} {code:0digits$x} {:02x}\n", words.join(" "), flags & mask)
     };
     let text: String = operands.par_iter().map(line).collect();
-    let options = CheckOptions { unit: Some(unit), show: 1, ..CheckOptions::default() };
+    let options = CheckOptions { unit: Some(unit.into()), show: 1, ..CheckOptions::default() };
     check(text.as_bytes(), &options).expect("vectors")
 }
 
