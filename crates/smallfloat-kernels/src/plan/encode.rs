@@ -205,8 +205,9 @@ impl EncodePlan {
             && lowest == MIN_EXPONENT
             && cap_exponent <= MAX_EXPONENT + 1;
         // Half the smallest step must be normal, so that a host that flushes subnormals changes
-        // nothing; and c finite.
-        let in_range = integer || (lowest - m > MIN_EXPONENT && cap_exponent + 23 - m <= MAX_EXPONENT);
+        // nothing; and c finite, one binade higher too: where it is not, sums of magnitudes beyond
+        // the range are ∞, whose index must be no less than the cap's.
+        let in_range = integer || (lowest - m > MIN_EXPONENT && cap_exponent + 23 - m < MAX_EXPONENT);
         // In Tesla's formats the kernels compare what lies above the middle of the hole as signed
         // lanes.
         let (middle, largest) = if format.width() > 8 { (0x7ffe, 0xffff) } else { (0x7e, 0xff) };

@@ -31,9 +31,17 @@ pub(crate) fn narrow_formats() -> Vec<Format> {
     }
     for specials in ["finite", "ieee", "nan-allones", "nan-negzero", "p3109-extended"] {
         for subnormals in ["gradual", "tesla", "flush", "none"] {
-            for (k, p, bias) in
-                [(8, 5, 4), (8, 2, 20), (7, 4, 9), (6, 3, 0), (8, 4, 118), (8, 4, 130), (8, 3, -90)]
-            {
+            for (k, p, bias) in [
+                (8, 5, 4),
+                (8, 2, 20),
+                (7, 4, 9),
+                (6, 3, 0),
+                (8, 4, 118),
+                (8, 4, 130),
+                (8, 3, -90),
+                (8, 4, -91),
+                (8, 4, -92),
+            ] {
                 for signed in [true, false] {
                     names.push(format!(
                         "minifloat:k={k},p={p},bias={bias},signed={signed},specials={specials},subnormals={subnormals}"
