@@ -116,8 +116,8 @@ pub(super) unsafe fn for_steps<D: Detail, K: Step<D, N>, const N: usize>(
     padding
 }
 
-/// An encoder to nearest even at a level.
-pub(super) trait NearestEncoder {
+/// A deterministic encoder at a level.
+pub(super) trait BlockEncoder {
     /// The elements that are read.
     type From;
     /// The storage of codes.
@@ -143,7 +143,7 @@ pub(super) trait NearestEncoder {
     );
 }
 
-/// Encodes a slice to nearest even and says what happened.
+/// Encodes a slice and says what happened.
 ///
 /// Inexact and underflow are properties of a slice once any element has them. Blocks look for bits
 /// that no normal value keeps, which costs next to nothing; where a value came near the subnormals,
@@ -152,7 +152,7 @@ pub(super) trait NearestEncoder {
 /// # Safety
 /// The machine must have the level's instructions.
 #[inline(always)]
-pub(super) unsafe fn encode_nearest<E: NearestEncoder>(
+pub(super) unsafe fn encode_by_blocks<E: BlockEncoder>(
     encoder: &E,
     mut source: &[E::From],
     mut codes: &mut [E::To],

@@ -64,11 +64,10 @@ impl Machine {
         codes: &'a mut CodesMut<'_>,
     ) -> Option<(Avx512, &'a mut [u8])> {
         let mode = match plan.mode {
-            Mode::Even => true,
+            Mode::Even | Mode::Away | Mode::Directed(_) | Mode::Odd => true,
             // Its stochastic kernels know no unsigned formats, and count signs only where they
             // flush.
             Mode::Random => plan.signed && (plan.low == SubnormalGrid::Flush || !plan.infinity_by_sign),
-            _ => false,
         };
         let token = self.avx512.filter(|_| mode && !plan.integer)?;
         if let CodesMut::Bytes(codes) = codes { Some((token, codes)) } else { None }

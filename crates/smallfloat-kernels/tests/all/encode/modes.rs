@@ -175,15 +175,45 @@ fn every_place_of_half_words() {
             .collect();
         for &rounding in Rounding::DETERMINISTIC {
             let projection = target.default_projection().with_rounding(rounding);
-            check_places(&target, &projection, &wide);
-            check_places(&target, &projection, &narrow);
+            check_places::<_, u16>(&target, &projection, &wide);
+            check_places::<_, u16>(&target, &projection, &narrow);
         }
     }
 }
 
-fn check_places<T: Element + std::fmt::Debug + PartialEq>(target: &Format, projection: &Projection, x: &[T]) {
+/// Every value, midpoint and quarter of narrower formats with their neighbours in binary32,
+/// in every mode.
+#[test]
+fn every_place_of_bytes() {
+    for target in narrow_formats().into_iter().filter(|format| format.precision() > 1) {
+        let values = target.codes().filter_map(|code| target.decode(code).to_f64());
+        let mut values: Vec<f64> = values.filter(|x| x.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        let between = |pair: &[f64]| [0.0, 0.25, 0.5, 0.75].map(|part| pair[0] + part * (pair[1] - pair[0]));
+        let beyond = values.last().map_or(0.0, |x| 1.0625 * x);
+        let places =
+            values.windows(2).flat_map(between).chain([1.0, 2.0, 3.0, 4.0].map(|times| times * beyond));
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "places are exact in binary32; their neighbours there are meant"
+        )]
+        let x: Vec<f32> = places
+            .flat_map(|x| [x as f32, -x as f32])
+            .flat_map(|x| [-1, 0, 1].map(|step| f32::from_bits(x.to_bits().wrapping_add_signed(step))))
+            .collect();
+        for &rounding in Rounding::DETERMINISTIC {
+            check_places::<_, u8>(&target, &target.default_projection().with_rounding(rounding), &x);
+        }
+    }
+}
+
+fn check_places<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + PartialEq>(
+    target: &Format,
+    projection: &Projection,
+    x: &[T],
+) {
     let portable = Encoder::<T>::for_length(target, projection, 0).unwrap().with_level(Level::Portable);
-    let mut expected = vec![0_u16; x.len()];
+    let mut expected = vec![C::from_code(0); x.len()];
     let events = portable.encode(x, &mut expected);
     compare(&portable, x, (&expected, &events), &format!("{projection:?}"));
 }

@@ -1,10 +1,18 @@
-//! f32, f16 or bf16 → 8-bit codes to nearest even, with flags and counts, 64 at once.
+//! f32, f16, bf16 or f64 → 8-bit codes in every deterministic rounding, with flags and counts, 64
+//! at once.
 //!
 //! As with narrower vectors (`plan/encode.rs` says how the rounding works), but the anchor and the
 //! sum are one fused operation: c·2^s + |x|, where c is the power of two below |x| or the grid's
 //! lowest. |x| is lifted to the smallest normal value first, which rounds to zero like all below
 //! it, because a subnormal operand would cost a hundred cycles. Overflow needs no cap: sums grow up
 //! to ∞, and narrowing saturates them at the last byte.
+//!
+//! The other modes let the processor round the sum up, with a sign that says what up means: a
+//! positive sum moves away from zero, a negative one toward it. So directed modes choose signs (of
+//! the elements, their opposites, or all negative), and their values are capped first, as a sum
+//! that is rounded toward zero never reaches ∞. To nearest with ties away is rounding toward zero
+//! after adding half a place: the sum is taken on a grid of half places, and the half is part of
+//! the base.
 
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
@@ -13,9 +21,11 @@ use crate::arch::machine::Avx512;
 use crate::arch::machine::avx512::lanes::{
     STEP, Source, bytes, chosen, count, in_order, narrow_signed, narrow_words, store, words,
 };
-use crate::arch::machine::blocks::{NearestEncoder, Step, encode_nearest, for_steps, nothing};
-use crate::arch::machine::choices::{CodesOnly, Detail, Fit, Rare, Shape, with_shape};
-use crate::plan::encode::{EncodePlan, INFINITY, SubnormalGrid};
+use crate::arch::machine::blocks::{BlockEncoder, Step, encode_by_blocks, for_steps, nothing};
+use crate::arch::machine::choices::{
+    CodesOnly, Detail, Directed, Fit, NearestEven, Rare, Rounds, Shape, ToOdd, with_shape,
+};
+use crate::plan::encode::{EncodePlan, INFINITY, Mode, SubnormalGrid};
 use crate::plan::tally::Tally;
 
 /// Elements between two looks at the flags.
@@ -32,23 +42,37 @@ pub(crate) fn encode<S: Source>(
     assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
-        with_shape!(
-            fit(plan),
-            [Gradual Hole],
-            |H| all::<S, H>(plan, source, codes, stream),
-            all::<S, Rare>(plan, source, codes, stream)
-        )
+        match plan.mode {
+            Mode::Even => by_shape::<S, NearestEven>(plan, source, codes, stream),
+            Mode::Away | Mode::Directed(_) => by_shape::<S, Directed>(plan, source, codes, stream),
+            Mode::Odd => by_shape::<S, ToOdd>(plan, source, codes, stream),
+            Mode::Random => unreachable!("stochastic rounding has a kernel of its own"),
+        }
     }
 }
 
-/// Encodes a slice and counts nothing.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
+fn by_shape<S: Source, M: Rounds>(plan: &EncodePlan, source: &[S], codes: &mut [u8], stream: bool) -> Tally {
+    with_shape!(
+        fit(plan),
+        [Gradual Hole],
+        |H| all::<S, H, M>(plan, source, codes, stream),
+        all::<S, Rare, M>(plan, source, codes, stream)
+    )
+}
+
+/// Encodes a slice and counts nothing, where that is faster.
 pub(crate) fn encode_only<S: Source>(
-    _: Avx512,
+    token: Avx512,
     plan: &EncodePlan,
     source: &[S],
     codes: &mut [u8],
     stream: bool,
 ) {
+    if plan.mode != Mode::Even {
+        _ = encode(token, plan, source, codes, stream);
+        return;
+    }
     assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
@@ -73,25 +97,32 @@ pub(super) fn fit(plan: &EncodePlan) -> Fit {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
 fn only_codes<S: Source, H: Shape>(plan: &EncodePlan, source: &[S], codes: &mut [u8], stream: bool) {
-    let encoder = Encoding::<S, H>::new(plan);
+    let encoder = Encoding::<S, H, NearestEven>::new(plan);
     // SAFETY: this function has the level's instructions.
     unsafe { encoder.encode::<CodesOnly>(source, codes, stream, &mut Tally::default()) };
 }
 
+// A function of its own, so that the cost of its loops can be looked up by its name.
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-fn all<S: Source, H: Shape>(plan: &EncodePlan, source: &[S], codes: &mut [u8], stream: bool) -> Tally {
-    let encoder = Encoding::<S, H>::new(plan);
+fn all<S: Source, H: Shape, M: Rounds>(
+    plan: &EncodePlan,
+    source: &[S],
+    codes: &mut [u8],
+    stream: bool,
+) -> Tally {
+    let encoder = Encoding::<S, H, M>::new(plan);
     // SAFETY: this function has the level's instructions.
-    unsafe { encode_nearest(&encoder, source, codes, stream) }
+    unsafe { encode_by_blocks(&encoder, source, codes, stream) }
 }
 
 /// The encoding of blocks.
-struct Encoding<S, H> {
+struct Encoding<S, H, M> {
     k: Constants,
-    types: PhantomData<(S, H)>,
+    types: PhantomData<(S, H, M)>,
 }
 
-impl<S: Source, H> Encoding<S, H> {
+impl<S: Source, H, M> Encoding<S, H, M> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     fn new(plan: &EncodePlan) -> Self {
@@ -99,7 +130,7 @@ impl<S: Source, H> Encoding<S, H> {
     }
 }
 
-impl<S: Source, H: Shape> NearestEncoder for Encoding<S, H> {
+impl<S: Source, H: Shape, M: Rounds> BlockEncoder for Encoding<S, H, M> {
     type From = S;
     type To = u8;
     const ALIGNMENT: usize = STEP;
@@ -121,7 +152,7 @@ impl<S: Source, H: Shape> NearestEncoder for Encoding<S, H> {
     }
 }
 
-impl<S: Source, H: Shape, D: Detail> Step<D, STEP> for Encoding<S, H> {
+impl<S: Source, H: Shape, M: Rounds, D: Detail> Step<D, STEP> for Encoding<S, H, M> {
     type From = S;
     type With = ();
     type To = u8;
@@ -132,7 +163,7 @@ impl<S: Source, H: Shape, D: Detail> Step<D, STEP> for Encoding<S, H> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
     unsafe fn step(&self, x: &[S; STEP], _: &[(); STEP], sums: &mut Sums) -> __m512i {
-        step::<S, H, D>(x, &self.k, sums)
+        step::<S, H, M, D>(x, &self.k, sums)
     }
 
     #[inline]
@@ -146,6 +177,13 @@ impl<S: Source, H: Shape, D: Detail> Step<D, STEP> for Encoding<S, H> {
 /// Which operand has the larger magnitude, without its sign (Intel's manual, VRANGEPS: bits 1:0 and
 /// 3:2 of the immediate).
 const LARGER_MAGNITUDE: i32 = 0b1011;
+
+/// Which operand has the larger or the smaller magnitude, with the sign of the first.
+const LARGER_WITH_SIGN: i32 = 0b0011;
+const SMALLER_WITH_SIGN: i32 = 0b0010;
+
+/// The upper one of two neighbours, and no exceptions.
+const UPWARD: i32 = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
 
 /// The plan as vectors.
 pub(super) struct Constants {
@@ -172,7 +210,17 @@ pub(super) struct Constants {
     pub(super) min_normal: __m512i,
     first_normal: __m512i,
     pub(super) last_below: __m512i,
-    pub(super) half_hole: __m512i,
+    half_hole: __m512i,
+    /// In modes that are not to nearest even, for each sign: the last index of Tesla's hole that
+    /// joins the largest subnormal.
+    last_lower: [__m512i; 2],
+    /// In these modes: (x & `kept`) ^ `flipped` is positive where a value moves away from zero.
+    kept: __m512i,
+    flipped: __m512i,
+    /// The bits of a sum that are places of the grid.
+    places: __m512i,
+    /// `exponent` and the sign.
+    signed_exponent: __m512i,
     pub(super) binade: __m512i,
     /// The largest magnitude that becomes zero when it is negative; signed formats refuse none.
     to_zero: __m512i,
@@ -199,6 +247,34 @@ impl Constants {
         let field_of_zero = plan.lowest_field + lift;
         let base = (field_of_zero << (m + 8)) + (128 << 8);
         let binade = 1_u8 << m;
+        // A grid of half places, and half a place added.
+        let away = plan.mode == Mode::Away;
+        let (weights, base, scale, places) = if away {
+            let base = ((field_of_zero - 1) << (m + 8)) + (128 << 8) - 128;
+            (1 << (m + 1 + 16) | 128, base, 126 + lift, !1)
+        } else {
+            (weights, base, 127 + lift, u32::MAX)
+        };
+        let (kept, flipped) = match plan.mode {
+            Mode::Directed([true, true]) => (0x7fff_ffff, 0),
+            Mode::Directed([true, false]) => (u32::MAX, 0),
+            Mode::Directed([false, true]) => (u32::MAX, 1 << 31),
+            _ => (0x7fff_ffff, 1 << 31),
+        };
+        let last_lower = |moves_away| {
+            let middle = if moves_away {
+                0
+            } else if away {
+                binade / 2
+            } else {
+                binade
+            };
+            bytes((binade - 1).wrapping_add(middle))
+        };
+        let last_lower = match plan.mode {
+            Mode::Directed(moves) => moves.map(last_lower),
+            _ => [last_lower(false); 2],
+        };
         Self {
             magnitude: words(0x7fff_ffff),
             one: words(1),
@@ -206,7 +282,7 @@ impl Constants {
             tiny: float(1 << 23),
             lowest: float(plan.lowest_field << 23),
             exponent: words(INFINITY),
-            scale: float((127 + lift) << 23),
+            scale: float(scale << 23),
             weights: words(weights),
             base: words(base.wrapping_neg()),
             middle: bytes(0x80),
@@ -221,6 +297,11 @@ impl Constants {
             first_normal: code(plan.first_normal),
             last_below: bytes(binade - 1),
             half_hole: bytes(binade + binade / 2),
+            last_lower,
+            kept: words(kept),
+            flipped: words(flipped),
+            places: words(places),
+            signed_exponent: words(INFINITY | 1 << 31),
             binade: bytes(binade),
             to_zero: words(if plan.signed { i32::MAX.cast_unsigned() } else { plan.to_zero }),
             flush: chosen(plan.low == SubnormalGrid::Flush),
@@ -283,17 +364,22 @@ impl Sums {
     }
 }
 
-/// Indices on Tesla's grid → codes: the lower half of the binade that is none joins the largest
-/// subnormal, the upper half the smallest normal value. Ties of the grid and of the format are the
-/// same, and both go to the even code.
+/// Indices on Tesla's grid → codes: to nearest, the lower half of the binade that is none joins the
+/// largest subnormal, the upper half the smallest normal value. Ties of the grid and of the format
+/// are the same, and both go to the even code. In directed modes all of it joins one of them, and
+/// to odd the largest subnormal.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn join_hole(grid: __m512i, k: &Constants) -> __m512i {
+fn join_hole<M: Rounds>(grid: __m512i, negative: __mmask64, k: &Constants) -> __m512i {
     let subnormal = _mm512_min_epu8(grid, k.last_below);
     let above = _mm512_subs_epu8(_mm512_subs_epu8(grid, k.binade), k.binade);
     let code = _mm512_add_epi8(subnormal, above);
     // Nothing is added in place: 1 = 0 − (−1).
-    let upper = _mm512_cmpge_epu8_mask(grid, k.half_hole);
+    let upper = if M::NEAREST_EVEN {
+        _mm512_cmpge_epu8_mask(grid, k.half_hole)
+    } else {
+        _mm512_cmpgt_epu8_mask(grid, _mm512_mask_blend_epi8(negative, k.last_lower[0], k.last_lower[1]))
+    };
     _mm512_mask_sub_epi8(code, upper, code, _mm512_set1_epi8(-1))
 }
 
@@ -314,10 +400,50 @@ fn refuse(x: __m512i, magnitude: __m512i, k: &Constants) -> __mmask16 {
     _mm512_mask_cmpgt_epi32_mask(not_zero, k.infinity, magnitude)
 }
 
+/// A rounded magnitude.
+struct Rounded {
+    /// The word of its sum with c.
+    sum: __m512i,
+    /// What was rounded to, as a magnitude of binary32.
+    exact: __m512i,
+}
+
+/// Rounds |x| on the grid; NaN gives anything.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
+fn round<M: Rounds>(x: __m512i, k: &Constants) -> Rounded {
+    if M::NEAREST_EVEN {
+        let wide = _mm512_castsi512_ps(x);
+        let lifted = _mm512_range_ps::<LARGER_MAGNITUDE>(wide, k.tiny);
+        let power = _mm512_castps_si512(_mm512_range_ps::<LARGER_MAGNITUDE>(wide, k.lowest));
+        let power = _mm512_castsi512_ps(_mm512_and_si512(power, k.exponent));
+        let sum = _mm512_fmadd_ps(power, k.scale, lifted);
+        let exact = _mm512_castps_si512(_mm512_fnmadd_ps(power, k.scale, sum));
+        return Rounded { sum: _mm512_castps_si512(sum), exact };
+    }
+    // (x & kept) ^ flipped.
+    let x = _mm512_ternarylogic_epi32::<0b0110_1010>(x, k.kept, k.flipped);
+    // Zero must not be lifted: its neighbour would be as near as that of all others.
+    let not_zero = _mm512_test_epi32_mask(x, k.magnitude);
+    let capped = _mm512_range_ps::<SMALLER_WITH_SIGN>(_mm512_castsi512_ps(x), _mm512_castsi512_ps(k.cap));
+    let lifted = _mm512_maskz_range_ps::<LARGER_WITH_SIGN>(not_zero, capped, k.tiny);
+    let power = _mm512_castps_si512(_mm512_range_ps::<LARGER_WITH_SIGN>(capped, k.lowest));
+    let power = _mm512_castsi512_ps(_mm512_and_si512(power, k.signed_exponent));
+    let upward = _mm512_fmadd_round_ps::<UPWARD>(power, k.scale, lifted);
+    let places = _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(upward), k.places));
+    let back = _mm512_fnmadd_ps(power, k.scale, places);
+    let mut sum = _mm512_and_si512(_mm512_castps_si512(upward), k.magnitude);
+    if M::TO_ODD {
+        let inexact = _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(back, lifted);
+        sum = _mm512_mask_or_epi32(sum, inexact, sum, k.one);
+    }
+    Rounded { sum, exact: _mm512_and_si512(_mm512_castps_si512(back), k.magnitude) }
+}
+
 /// Encodes 64 elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-fn step<S: Source, H: Shape, D: Detail>(x: &[S; STEP], k: &Constants, sums: &mut Sums) -> __m512i {
+fn step<S: Source, H: Shape, M: Rounds, D: Detail>(x: &[S; STEP], k: &Constants, sums: &mut Sums) -> __m512i {
     let zero = _mm512_setzero_si512();
     let (mut signs, mut below_infinity, mut less_one, mut sum) = ([zero; 4], [zero; 4], [zero; 4], [zero; 4]);
     let mut refused = [0; 4];
@@ -335,27 +461,22 @@ fn step<S: Source, H: Shape, D: Detail>(x: &[S; STEP], k: &Constants, sums: &mut
             refused[i] = refuse(x, magnitude, k);
             x = _mm512_maskz_mov_epi32(!refused[i], x);
         }
-        let wide = _mm512_castsi512_ps(x);
-        let lifted = _mm512_range_ps::<LARGER_MAGNITUDE>(wide, k.tiny);
-        let power = _mm512_castps_si512(_mm512_range_ps::<LARGER_MAGNITUDE>(wide, k.lowest));
-        let power = _mm512_castsi512_ps(_mm512_and_si512(power, k.exponent));
-        let rounded = _mm512_fmadd_ps(power, k.scale, lifted);
+        let Rounded { sum: rounded, exact } = round::<M>(x, k);
         let finite = _mm512_and_si512(x, k.magnitude);
         if D::NEARNESS && !D::EXACTNESS {
             sums.bits = _mm512_or_si512(sums.bits, _mm512_min_epu32(finite, k.cap));
         }
         if D::EXACTNESS {
             let in_range = _mm512_cmplt_epu32_mask(finite, k.cap);
-            let back = _mm512_castps_si512(_mm512_fnmadd_ps(power, k.scale, rounded));
-            let differs = _mm512_mask_cmpneq_epi32_mask(in_range, back, finite);
+            let differs = _mm512_mask_cmpneq_epi32_mask(in_range, exact, finite);
             sums.inexact |= u64::from(differs);
             let tiny = _mm512_mask_cmpgt_epi32_mask(differs, k.min_normal, finite);
             sums.tiny |= u64::from(tiny);
         }
-        sum[i] = _mm512_dpwssd_epi32(k.base, _mm512_castps_si512(rounded), k.weights);
+        sum[i] = _mm512_dpwssd_epi32(k.base, rounded, k.weights);
     }
     let lanes = Lanes { x: signs, below_infinity, less_one, refused };
-    finish::<H, D>(narrow_grid(sum, k), &lanes, k, sums)
+    finish::<H, M, D>(narrow_grid(sum, k), &lanes, k, sums)
 }
 
 /// [`Constants::sum`] of 64 elements → indices on the grid as bytes.
@@ -383,7 +504,7 @@ pub(super) struct Lanes {
 /// may be anything.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,popcnt")]
-pub(super) fn finish<H: Shape, D: Detail>(
+pub(super) fn finish<H: Shape, M: Rounds, D: Detail>(
     grid: __m512i,
     lanes: &Lanes,
     k: &Constants,
@@ -392,11 +513,12 @@ pub(super) fn finish<H: Shape, D: Detail>(
     let below_infinity = narrow_signed(lanes.below_infinity);
     let is_nan = _mm512_movepi8_mask(below_infinity);
     let top = _mm512_cmpge_epu8_mask(grid, k.top);
+    let negative = _mm512_movepi8_mask(narrow_signed(lanes.x));
     let mut index = grid;
     match H::HOLE {
         Some(false) => {}
-        Some(true) => index = join_hole(grid, k),
-        None => index = _mm512_mask_mov_epi8(grid, k.hole, join_hole(grid, k)),
+        Some(true) => index = join_hole::<M>(grid, negative, k),
+        None => index = _mm512_mask_mov_epi8(grid, k.hole, join_hole::<M>(grid, negative, k)),
     }
     if H::HOLE != Some(false) && D::PLACES_IN_HOLE {
         let place = _mm512_sub_epi8(grid, k.binade);
@@ -417,7 +539,6 @@ pub(super) fn finish<H: Shape, D: Detail>(
         }
     }
 
-    let negative = _mm512_movepi8_mask(narrow_signed(lanes.x));
     let is_zero = _mm512_testn_epi8_mask(index, index);
     let with_sign = negative & !(is_zero & k.drops_zero_sign);
     let mut code = index;

@@ -8,7 +8,7 @@ use crate::arch::machine::Avx512;
 use crate::arch::machine::avx512::encode::{BLOCK, Constants, Lanes, Sums, finish, fit};
 use crate::arch::machine::avx512::lanes::{STEP, Source, store, words};
 use crate::arch::machine::blocks::{Step, for_steps};
-use crate::arch::machine::choices::{RandomFlags, Rare, Shape, with_shape};
+use crate::arch::machine::choices::{NearestEven, RandomFlags, Rare, Shape, with_shape};
 use crate::plan::encode::EncodePlan;
 use crate::plan::tally::Tally;
 
@@ -188,5 +188,5 @@ fn step<S: Source, H: Shape>(
     let [low, high] = [_mm512_packus_epi32(index[0], index[1]), _mm512_packus_epi32(index[2], index[3])];
     let grid = _mm512_packus_epi16(low, high);
     let lanes = Lanes { x: signs, below_infinity, less_one, refused: [0; 4] };
-    finish::<H, RandomFlags>(grid, &lanes, k, sums)
+    finish::<H, NearestEven, RandomFlags>(grid, &lanes, k, sums)
 }

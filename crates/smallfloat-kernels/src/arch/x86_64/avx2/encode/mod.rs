@@ -21,7 +21,7 @@ use crate::arch::machine::avx2::lanes::{
     lesser, narrow_signed, store, subtract, sum_of_bytes, words,
 };
 use crate::arch::machine::blocks::{
-    NearestEncoder, Step, elements_to_alignment, encode_nearest, for_steps, nothing,
+    BlockEncoder, Step, elements_to_alignment, encode_by_blocks, for_steps, nothing,
 };
 use crate::arch::machine::choices::{
     Bfloat16, Binary16, CodesOnly, Detail, Directed, Fit, Flags, NearestAway, NearestEven, Rare, Rounds,
@@ -130,10 +130,10 @@ fn all<S: Source, T: Target, H: Shape>(
 ) -> Tally {
     let encoder = Encoding::<S, T, H, NearestEven>::new(plan);
     // SAFETY: this function has the level's instructions.
-    unsafe { encode_nearest(&encoder, source, codes, stream) }
+    unsafe { encode_by_blocks(&encoder, source, codes, stream) }
 }
 
-impl<S: Source, T: Target, H: Shape> NearestEncoder for Encoding<S, T, H, NearestEven> {
+impl<S: Source, T: Target, H: Shape> BlockEncoder for Encoding<S, T, H, NearestEven> {
     type From = S;
     type To = T;
     const ALIGNMENT: usize = STEP;
