@@ -84,6 +84,14 @@ impl Shape for UnsignedFlush {
     const INFINITY_BY_SIGN: Option<bool> = None;
 }
 
+/// No sign, and subnormals that may be flushed.
+pub(super) enum Unsigned {}
+impl Shape for Unsigned {
+    const FLUSH: Option<bool> = None;
+    const UNSIGNED: Option<bool> = Some(true);
+    const INFINITY_BY_SIGN: Option<bool> = None;
+}
+
 /// Either of these alone, a rare rounding, or infinities whose signs matter: all choices at run
 /// time.
 pub(super) enum Rare {}
@@ -115,6 +123,7 @@ pub(super) enum Fit {
     Hole,
     Integer,
     UnsignedFlush,
+    Unsigned,
     Rare,
 }
 

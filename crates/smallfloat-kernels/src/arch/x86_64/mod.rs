@@ -56,21 +56,17 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Returns the proof of AVX-512 and the bytes of the codes, if its encoders do what the plan
-    /// says.
-    fn wide_encoder<'a>(
-        self,
-        plan: &EncodePlan,
-        codes: &'a mut CodesMut<'_>,
-    ) -> Option<(Avx512, &'a mut [u8])> {
-        let mode = match plan.mode {
-            Mode::Even | Mode::Away | Mode::Directed(_) | Mode::Odd => true,
+    /// Returns the proof of AVX-512, if its encoders do what the plan says, and no conversion of
+    /// the machine is faster.
+    fn wide_encoder(self, plan: &EncodePlan) -> Option<Avx512> {
+        let fits = match plan.mode {
+            Mode::Even => !plan.is_ieee,
+            Mode::Away | Mode::Directed(_) | Mode::Odd => true,
             // Its stochastic kernels know no unsigned formats, and count signs only where they
             // flush.
             Mode::Random => plan.signed && (plan.low == SubnormalGrid::Flush || !plan.infinity_by_sign),
         };
-        let token = self.avx512.filter(|_| mode && !plan.integer)?;
-        if let CodesMut::Bytes(codes) = codes { Some((token, codes)) } else { None }
+        self.avx512.filter(|_| fits && !plan.integer)
     }
 }
 
@@ -171,14 +167,24 @@ impl Kernels for Machine {
         self,
         plan: &EncodePlan,
         source: Lanes<'_>,
-        mut codes: CodesMut<'_>,
+        codes: CodesMut<'_>,
         stream: bool,
     ) -> Option<Tally> {
-        if let Some((token, codes)) = self.wide_encoder(plan, &mut codes) {
-            return with_lanes!(source, Lanes, |x| {
-                Some(avx512::encode::encode(token, plan, x, codes, stream))
-            });
-        }
+        // Narrower vectors do what is rarer, so that not every kernel is compiled for everything.
+        let codes = match (self.wide_encoder(plan), codes, source) {
+            (Some(token), CodesMut::Bytes(codes), Lanes::F32(x)) => {
+                return Some(avx512::encode::encode_f32(token, plan, x, codes, stream));
+            }
+            (Some(token), CodesMut::Halves(codes), Lanes::F32(x)) => {
+                return Some(avx512::encode::encode_f32(token, plan, x, codes, stream));
+            }
+            (Some(token), CodesMut::Bytes(codes), source) if plan.mode == Mode::Even => {
+                return with_lanes!(source, Lanes, |x| {
+                    Some(avx512::encode::encode(token, plan, x, codes, stream))
+                });
+            }
+            (_, codes, _) => codes,
+        };
         with_types!(source, codes, |x, codes| avx2::encode::encode(self.avx2, plan, x, codes, stream))
     }
 
@@ -186,15 +192,26 @@ impl Kernels for Machine {
         self,
         plan: &EncodePlan,
         source: Lanes<'_>,
-        mut codes: CodesMut<'_>,
+        codes: CodesMut<'_>,
         stream: bool,
     ) -> Option<()> {
-        if let Some((token, codes)) = self.wide_encoder(plan, &mut codes) {
-            return with_lanes!(source, Lanes, |x| {
-                let _: () = avx512::encode::encode_only(token, plan, x, codes, stream);
-                Some(())
-            });
+        if plan.mode != Mode::Even {
+            // Counts cost little beside rarer modes.
+            return self.encode(plan, source, codes, stream).map(|_| ());
         }
+        let codes = match (self.wide_encoder(plan), codes, source) {
+            (Some(token), CodesMut::Halves(codes), Lanes::F32(x)) => {
+                avx512::encode::encode_only(token, plan, x, codes, stream);
+                return Some(());
+            }
+            (Some(token), CodesMut::Bytes(codes), source) => {
+                return with_lanes!(source, Lanes, |x| {
+                    let _: () = avx512::encode::encode_only(token, plan, x, codes, stream);
+                    Some(())
+                });
+            }
+            (_, codes, _) => codes,
+        };
         with_types!(source, codes, |x, codes| avx2::encode::encode_only(self.avx2, plan, x, codes, stream))
     }
 
@@ -202,15 +219,18 @@ impl Kernels for Machine {
         self,
         plan: &EncodePlan,
         source: Lanes<'_>,
-        mut codes: CodesMut<'_>,
+        codes: CodesMut<'_>,
         words: &[u32],
         mask: u32,
     ) -> Option<Tally> {
-        if let Some((token, codes)) = self.wide_encoder(plan, &mut codes) {
-            return with_lanes!(source, Lanes, |x| {
-                Some(avx512::stochastic::encode_random(token, plan, x, codes, words, mask))
-            });
-        }
+        let codes = match (self.wide_encoder(plan), codes) {
+            (Some(token), CodesMut::Bytes(codes)) => {
+                return with_lanes!(source, Lanes, |x| {
+                    Some(avx512::stochastic::encode_random(token, plan, x, codes, words, mask))
+                });
+            }
+            (_, codes) => codes,
+        };
         with_types!(source, codes, |x, codes| {
             avx2::encode::stochastic::encode_random(self.avx2, plan, x, codes, words, mask)
         })

@@ -72,7 +72,7 @@ fn all<const L: usize, const G: usize>(
     scales: &mut [u8],
     codes: &mut [u8],
 ) -> bool {
-    let k = Constants::new::<f32>(plan);
+    let k = Constants::new::<f32, u8>(plan);
     let (mut largest, mut chosen) = ([0.0; GROUPS], Chosen { scales: [0; GROUPS], raise: [0; GROUPS] });
     let pieces = values.chunks(GROUPS * L).zip(codes.chunks_mut(GROUPS * L));
     for ((values, codes), scales) in pieces.zip(scales.chunks_mut(GROUPS)) {
@@ -153,7 +153,7 @@ fn encode_piece<const L: usize, const G: usize, const SMALL: bool>(
             prefetch(x, GROUPS * L * size_of::<f32>());
             let code = step::<L, G, SMALL>(x, k, raise);
             // SAFETY: this function has the level's instructions, and the store needs no alignment.
-            unsafe { store(codes, code, false) };
+            unsafe { store(codes, [code; 2], false) };
         }
     }
     code_rest.copy_from_slice(&last.1[..rest.len()]);
@@ -184,7 +184,7 @@ fn step<const L: usize, const G: usize, const SMALL: bool>(
     let code = _mm512_mask_add_epi8(index, with_sign, index, k.sign);
     let top = _mm512_cmpge_epu8_mask(index, k.top);
     let overflow = _mm512_mask_blend_epi8(negative, k.overflow[0], k.overflow[1]);
-    in_order(_mm512_mask_mov_epi8(code, top, overflow))
+    in_order::<u8>(_mm512_mask_mov_epi8(code, top, overflow))
 }
 
 /// The magnitudes of zeros and subnormals in groups of small scales as if exponents went on below
@@ -449,11 +449,11 @@ fn step_by_rows<const L: usize, const G: usize>(
     }
     let places = _mm512_and_si512(narrow_signed(places), bytes(7));
     let negative = _mm512_movepi8_mask(narrow_signed(x));
-    let code = in_order(_mm512_mask_add_epi8(places, negative, places, sign));
+    let code = in_order::<u8>(_mm512_mask_add_epi8(places, negative, places, sign));
     // Nothing is added in place: 1 = 0 − (−1).
     let code = _mm512_mask_sub_epi8(code, join_masks(reached), code, bytes(u8::MAX));
     // SAFETY: this function has the level's instructions, and the store needs no alignment.
-    unsafe { store(codes, code, false) };
+    unsafe { store(codes, [code; 2], false) };
 }
 
 /// How many places of a row magnitudes reach: a search in three comparisons, as places ascend.

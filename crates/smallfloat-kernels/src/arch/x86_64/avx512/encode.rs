@@ -1,5 +1,5 @@
-//! f32, f16, bf16 or f64 → 8-bit codes in every deterministic rounding, with flags and counts, 64
-//! at once.
+//! f32, f16, bf16 or f64 → codes of 8 or 16 bits in every deterministic rounding, with flags and
+//! counts, 64 at once.
 //!
 //! As with narrower vectors (`plan/encode.rs` says how the rounding works), but the anchor and the
 //! sum are one fused operation: c·2^s + |x|, where c is the power of two below |x| or the grid's
@@ -18,8 +18,11 @@ use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
 use crate::arch::machine::Avx512;
+use crate::arch::machine::avx2::lanes::Target;
 use crate::arch::machine::avx512::lanes::{
-    STEP, Source, bytes, chosen, count, in_order, narrow_signed, narrow_words, store, words,
+    STEP, Source, above, add_where, at_least, at_most, blend, bytes, chosen, codes as splat, count, in_order,
+    keep, lesser, narrow, narrow_words, none_set, put, signs, some_set, store, subtract, subtract_to_zero,
+    words,
 };
 use crate::arch::machine::blocks::{BlockEncoder, Step, encode_by_blocks, for_steps, nothing};
 use crate::arch::machine::choices::{
@@ -31,56 +34,70 @@ use crate::plan::tally::Tally;
 /// Elements between two looks at the flags.
 pub(super) const BLOCK: usize = 64 * STEP;
 
-/// Encodes a slice and says what happened.
-pub(crate) fn encode<S: Source>(
+/// Encodes a slice to nearest even and says what happened.
+pub(crate) fn encode<S: Source, T: Target>(
     _: Avx512,
     plan: &EncodePlan,
     source: &[S],
-    codes: &mut [u8],
+    codes: &mut [T],
+    stream: bool,
+) -> Tally {
+    assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
+    // SAFETY: the proof says that the machine has these instructions.
+    unsafe { by_shape::<S, T, NearestEven>(plan, source, codes, stream) }
+}
+
+/// Encodes a slice in any deterministic mode and says what happened.
+pub(crate) fn encode_f32<T: Target>(
+    token: Avx512,
+    plan: &EncodePlan,
+    source: &[f32],
+    codes: &mut [T],
     stream: bool,
 ) -> Tally {
     assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
         match plan.mode {
-            Mode::Even => by_shape::<S, NearestEven>(plan, source, codes, stream),
-            Mode::Away | Mode::Directed(_) => by_shape::<S, Directed>(plan, source, codes, stream),
-            Mode::Odd => by_shape::<S, ToOdd>(plan, source, codes, stream),
+            Mode::Even => encode(token, plan, source, codes, stream),
+            Mode::Away | Mode::Directed(_) => by_shape::<f32, T, Directed>(plan, source, codes, stream),
+            Mode::Odd => by_shape::<f32, T, ToOdd>(plan, source, codes, stream),
             Mode::Random => unreachable!("stochastic rounding has a kernel of its own"),
         }
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-fn by_shape<S: Source, M: Rounds>(plan: &EncodePlan, source: &[S], codes: &mut [u8], stream: bool) -> Tally {
+fn by_shape<S: Source, T: Target, M: Rounds>(
+    plan: &EncodePlan,
+    source: &[S],
+    codes: &mut [T],
+    stream: bool,
+) -> Tally {
     with_shape!(
         fit(plan),
-        [Gradual Hole],
-        |H| all::<S, H, M>(plan, source, codes, stream),
-        all::<S, Rare, M>(plan, source, codes, stream)
+        [Gradual Hole Unsigned],
+        |H| all::<S, T, H, M>(plan, source, codes, stream),
+        all::<S, T, Rare, M>(plan, source, codes, stream)
     )
 }
 
-/// Encodes a slice and counts nothing, where that is faster.
-pub(crate) fn encode_only<S: Source>(
-    token: Avx512,
+/// Encodes a slice to nearest even and counts nothing.
+pub(crate) fn encode_only<S: Source, T: Target>(
+    _: Avx512,
     plan: &EncodePlan,
     source: &[S],
-    codes: &mut [u8],
+    codes: &mut [T],
     stream: bool,
 ) {
-    if plan.mode != Mode::Even {
-        _ = encode(token, plan, source, codes, stream);
-        return;
-    }
     assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
         with_shape!(
             fit(plan),
-            [Gradual Hole],
-            |H| only_codes::<S, H>(plan, source, codes, stream),
-            only_codes::<S, Rare>(plan, source, codes, stream)
+            [Gradual Hole Unsigned],
+            |H| only_codes::<S, T, H>(plan, source, codes, stream),
+            only_codes::<S, T, Rare>(plan, source, codes, stream)
         );
     }
 }
@@ -91,13 +108,19 @@ pub(super) fn fit(plan: &EncodePlan) -> Fit {
     match plan.low {
         SubnormalGrid::Gradual if !plan.infinity_by_sign => Fit::Gradual,
         SubnormalGrid::Hole if !plan.infinity_by_sign => Fit::Hole,
+        SubnormalGrid::Gradual | SubnormalGrid::Flush if !plan.signed => Fit::Unsigned,
         _ => Fit::Rare,
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-fn only_codes<S: Source, H: Shape>(plan: &EncodePlan, source: &[S], codes: &mut [u8], stream: bool) {
-    let encoder = Encoding::<S, H, NearestEven>::new(plan);
+fn only_codes<S: Source, T: Target, H: Shape>(
+    plan: &EncodePlan,
+    source: &[S],
+    codes: &mut [T],
+    stream: bool,
+) {
+    let encoder = Encoding::<S, T, H, NearestEven>::new(plan);
     // SAFETY: this function has the level's instructions.
     unsafe { encoder.encode::<CodesOnly>(source, codes, stream, &mut Tally::default()) };
 }
@@ -105,41 +128,41 @@ fn only_codes<S: Source, H: Shape>(plan: &EncodePlan, source: &[S], codes: &mut 
 // A function of its own, so that the cost of its loops can be looked up by its name.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-fn all<S: Source, H: Shape, M: Rounds>(
+fn all<S: Source, T: Target, H: Shape, M: Rounds>(
     plan: &EncodePlan,
     source: &[S],
-    codes: &mut [u8],
+    codes: &mut [T],
     stream: bool,
 ) -> Tally {
-    let encoder = Encoding::<S, H, M>::new(plan);
+    let encoder = Encoding::<S, T, H, M>::new(plan);
     // SAFETY: this function has the level's instructions.
     unsafe { encode_by_blocks(&encoder, source, codes, stream) }
 }
 
 /// The encoding of blocks.
-struct Encoding<S, H, M> {
+struct Encoding<S, T, H, M> {
     k: Constants,
-    types: PhantomData<(S, H, M)>,
+    types: PhantomData<(S, T, H, M)>,
 }
 
-impl<S: Source, H, M> Encoding<S, H, M> {
+impl<S: Source, T: Target, H, M> Encoding<S, T, H, M> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     fn new(plan: &EncodePlan) -> Self {
-        Self { k: Constants::new::<S>(plan), types: PhantomData }
+        Self { k: Constants::new::<S, T>(plan), types: PhantomData }
     }
 }
 
-impl<S: Source, H: Shape, M: Rounds> BlockEncoder for Encoding<S, H, M> {
+impl<S: Source, T: Target, H: Shape, M: Rounds> BlockEncoder for Encoding<S, T, H, M> {
     type From = S;
-    type To = u8;
+    type To = T;
     const ALIGNMENT: usize = STEP;
     const BLOCK: usize = BLOCK;
     const FIRST_BLOCK: usize = 8 * STEP;
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-    unsafe fn encode<D: Detail>(&self, source: &[S], codes: &mut [u8], stream: bool, tally: &mut Tally) {
+    unsafe fn encode<D: Detail>(&self, source: &[S], codes: &mut [T], stream: bool, tally: &mut Tally) {
         let stream = stream && codes.as_ptr().addr().is_multiple_of(STEP);
         let mut sums = Sums::new();
         // SAFETY: this function has the level's instructions, and streams have checked the
@@ -152,25 +175,25 @@ impl<S: Source, H: Shape, M: Rounds> BlockEncoder for Encoding<S, H, M> {
     }
 }
 
-impl<S: Source, H: Shape, M: Rounds, D: Detail> Step<D, STEP> for Encoding<S, H, M> {
+impl<S: Source, T: Target, H: Shape, M: Rounds, D: Detail> Step<D, STEP> for Encoding<S, T, H, M> {
     type From = S;
     type With = ();
-    type To = u8;
+    type To = T;
     type Sums = Sums;
-    type Vectors = __m512i;
+    type Vectors = [__m512i; 2];
     const PREFETCH: bool = true;
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-    unsafe fn step(&self, x: &[S; STEP], _: &[(); STEP], sums: &mut Sums) -> __m512i {
-        step::<S, H, M, D>(x, &self.k, sums)
+    unsafe fn step(&self, x: &[S; STEP], _: &[(); STEP], sums: &mut Sums) -> [__m512i; 2] {
+        step::<S, T, H, M, D>(x, &self.k, sums)
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn store(codes: &mut [u8; STEP], vector: __m512i, stream: bool) {
+    unsafe fn store(codes: &mut [T; STEP], vectors: [__m512i; 2], stream: bool) {
         // SAFETY: the caller's promise.
-        unsafe { store(codes, vector, stream) };
+        unsafe { store(codes, vectors, stream) };
     }
 }
 
@@ -199,6 +222,8 @@ pub(super) struct Constants {
     base: __m512i,
     /// What makes a byte that is an index less 128 that index.
     middle: __m512i,
+    /// By how much indices of 16 bits are shifted.
+    shift: __m128i,
     pub(super) top: __m512i,
     pub(super) cap: __m512i,
     pub(super) sign: __m512i,
@@ -235,25 +260,26 @@ pub(super) struct Constants {
 impl Constants {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) fn new<S: Source>(plan: &EncodePlan) -> Self {
+    pub(super) fn new<S: Source, T: Target>(plan: &EncodePlan) -> Self {
         let m = plan.trailing;
         let lift = 23 - m;
-        let code = |code: u16| bytes(code.to_le_bytes()[0]);
-        let pair = |codes: [u16; 2]| [code(codes[0]), code(codes[1])];
+        let pair = |codes: [u16; 2]| [splat::<T>(codes[0]), splat::<T>(codes[1])];
         let float = |bits: u32| _mm512_set1_ps(f32::from_bits(bits));
-        // Narrowing saturates where indices end: 256 times the index less 128. A sum's high
-        // half-word holds the exponent field at bit 7, its low one the index's low bits.
-        let weights = 1 << (m + 1 + 16) | 256;
-        let field_of_zero = plan.lowest_field + lift;
-        let base = (field_of_zero << (m + 8)) + (128 << 8);
-        let binade = 1_u8 << m;
-        // A grid of half places, and half a place added.
+        let binade = 1_u16 << m;
+        // Ties away: a grid of half places, and half a place added.
         let away = plan.mode == Mode::Away;
-        let (weights, base, scale, places) = if away {
-            let base = ((field_of_zero - 1) << (m + 8)) + (128 << 8) - 128;
-            (1 << (m + 1 + 16) | 128, base, 126 + lift, !1)
+        let finer = u32::from(away);
+        let (trailing, field_of_zero) = (m + finer, plan.lowest_field + lift - finer);
+        // A sum's high half-word holds the exponent field at bit 7, its low one the index's low
+        // bits. Bytes: 256 times the index less 128, so that narrowing saturates where indices end.
+        // Half-words: the index above as many bits as are shifted out.
+        let (weights, base, shift) = if T::BITS == 8 {
+            let base = (field_of_zero << (m + 8)) + (128 << 8) - (finer << 7);
+            (1 << (m + 1 + 16) | 256 >> finer, base, 0)
         } else {
-            (weights, base, 127 + lift, u32::MAX)
+            let below = 7_u32.saturating_sub(trailing);
+            let base = (field_of_zero << trailing.max(7)) - (finer << below);
+            (1 << (trailing.saturating_sub(7) + 16) | 1 << below, base, below + finer)
         };
         let (kept, flipped) = match plan.mode {
             Mode::Directed([true, true]) => (0x7fff_ffff, 0),
@@ -269,10 +295,10 @@ impl Constants {
             } else {
                 binade
             };
-            bytes((binade - 1).wrapping_add(middle))
+            splat::<T>(binade - 1 + middle)
         };
         let last_lower = match plan.mode {
-            Mode::Directed(moves) => moves.map(last_lower),
+            Mode::Directed([positive, negative]) => [last_lower(positive), last_lower(negative)],
             _ => [last_lower(false); 2],
         };
         Self {
@@ -282,27 +308,28 @@ impl Constants {
             tiny: float(1 << 23),
             lowest: float(plan.lowest_field << 23),
             exponent: words(INFINITY),
-            scale: float(scale << 23),
+            scale: float((127 + lift - finer) << 23),
             weights: words(weights),
             base: words(base.wrapping_neg()),
             middle: bytes(0x80),
-            top: code(plan.top),
+            shift: _mm_cvtsi32_si128(shift.cast_signed()),
+            top: splat::<T>(plan.top),
             cap: words(plan.cap),
-            sign: code(plan.sign_bit),
+            sign: splat::<T>(plan.sign_bit),
             drops_zero_sign: chosen(plan.negative_zero == 0),
             overflow: pair(plan.overflow.codes),
             infinite: pair(plan.infinity.codes),
             nan: pair(plan.nan.codes),
             min_normal: words(plan.min_normal),
-            first_normal: code(plan.first_normal),
-            last_below: bytes(binade - 1),
-            half_hole: bytes(binade + binade / 2),
+            first_normal: splat::<T>(plan.first_normal),
+            last_below: splat::<T>(binade - 1),
+            half_hole: splat::<T>(binade + binade / 2),
             last_lower,
             kept: words(kept),
             flipped: words(flipped),
-            places: words(places),
+            places: words(if away { !1 } else { u32::MAX }),
             signed_exponent: words(INFINITY | 1 << 31),
-            binade: bytes(binade),
+            binade: splat::<T>(binade),
             to_zero: words(if plan.signed { i32::MAX.cast_unsigned() } else { plan.to_zero }),
             flush: chosen(plan.low == SubnormalGrid::Flush),
             hole: chosen(plan.low == SubnormalGrid::Hole),
@@ -370,17 +397,17 @@ impl Sums {
 /// to odd the largest subnormal.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn join_hole<M: Rounds>(grid: __m512i, negative: __mmask64, k: &Constants) -> __m512i {
-    let subnormal = _mm512_min_epu8(grid, k.last_below);
-    let above = _mm512_subs_epu8(_mm512_subs_epu8(grid, k.binade), k.binade);
-    let code = _mm512_add_epi8(subnormal, above);
-    // Nothing is added in place: 1 = 0 − (−1).
+fn join_hole<T: Target, M: Rounds>(grid: __m512i, negative: __mmask64, k: &Constants) -> __m512i {
+    let subnormal = lesser::<T>(grid, k.last_below);
+    let upper_part = subtract_to_zero::<T>(subtract_to_zero::<T>(grid, k.binade), k.binade);
+    let code = add_where::<T>(subnormal, u64::MAX, upper_part);
     let upper = if M::NEAREST_EVEN {
-        _mm512_cmpge_epu8_mask(grid, k.half_hole)
+        at_least::<T>(grid, k.half_hole)
     } else {
-        _mm512_cmpgt_epu8_mask(grid, _mm512_mask_blend_epi8(negative, k.last_lower[0], k.last_lower[1]))
+        above::<T>(grid, blend::<T>(negative, k.last_lower))
     };
-    _mm512_mask_sub_epi8(code, upper, code, _mm512_set1_epi8(-1))
+    // Nothing is added in place: 1 = 0 − (−1).
+    subtract::<T>(code, upper, _mm512_set1_epi8(-1))
 }
 
 /// Masks of sixteen elements each → one of 64.
@@ -443,21 +470,26 @@ fn round<M: Rounds>(x: __m512i, k: &Constants) -> Rounded {
 /// Encodes 64 elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-fn step<S: Source, H: Shape, M: Rounds, D: Detail>(x: &[S; STEP], k: &Constants, sums: &mut Sums) -> __m512i {
+fn step<S: Source, T: Target, H: Shape, M: Rounds, D: Detail>(
+    x: &[S; STEP],
+    k: &Constants,
+    sums: &mut Sums,
+) -> [__m512i; 2] {
     let zero = _mm512_setzero_si512();
-    let (mut signs, mut below_infinity, mut less_one, mut sum) = ([zero; 4], [zero; 4], [zero; 4], [zero; 4]);
+    let (mut sources, mut below_infinity, mut less_one, mut sum) =
+        ([zero; 4], [zero; 4], [zero; 4], [zero; 4]);
     let mut refused = [0; 4];
     for i in 0..4 {
         // SAFETY: this function has the features that loads need.
         let mut x = unsafe { S::load_wide(x, i) };
         let magnitude = _mm512_and_si512(x, k.magnitude);
-        signs[i] = x;
+        sources[i] = x;
         below_infinity[i] = _mm512_sub_epi32(k.infinity, magnitude);
         if D::COUNTS {
             less_one[i] = _mm512_sub_epi32(magnitude, k.one);
             sums.least = _mm512_min_epu32(sums.least, less_one[i]);
         }
-        if H::UNSIGNED.is_none() {
+        if H::UNSIGNED != Some(false) {
             refused[i] = refuse(x, magnitude, k);
             x = _mm512_maskz_mov_epi32(!refused[i], x);
         }
@@ -475,8 +507,17 @@ fn step<S: Source, H: Shape, M: Rounds, D: Detail>(x: &[S; STEP], k: &Constants,
         }
         sum[i] = _mm512_dpwssd_epi32(k.base, rounded, k.weights);
     }
-    let lanes = Lanes { x: signs, below_infinity, less_one, refused };
-    finish::<H, M, D>(narrow_grid(sum, k), &lanes, k, sums)
+    let lanes = Lanes { x: sources, below_infinity, less_one, refused };
+    if T::BITS == 8 {
+        return [finish::<T, H, M, D>(narrow_grid(sum, k), &lanes, 0, k, sums), zero];
+    }
+    let mut codes = [zero; 2];
+    for (part, code) in codes.iter_mut().enumerate() {
+        let low = _mm512_srl_epi32(sum[2 * part], k.shift);
+        let high = _mm512_srl_epi32(sum[2 * part + 1], k.shift);
+        *code = finish::<T, H, M, D>(_mm512_packus_epi32(low, high), &lanes, part, k, sums);
+    }
+    codes
 }
 
 /// [`Constants::sum`] of 64 elements → indices on the grid as bytes.
@@ -504,65 +545,66 @@ pub(super) struct Lanes {
 /// may be anything.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,popcnt")]
-pub(super) fn finish<H: Shape, M: Rounds, D: Detail>(
+pub(super) fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
     grid: __m512i,
     lanes: &Lanes,
+    part: usize,
     k: &Constants,
     sums: &mut Sums,
 ) -> __m512i {
-    let below_infinity = narrow_signed(lanes.below_infinity);
-    let is_nan = _mm512_movepi8_mask(below_infinity);
-    let top = _mm512_cmpge_epu8_mask(grid, k.top);
-    let negative = _mm512_movepi8_mask(narrow_signed(lanes.x));
+    let below_infinity = narrow::<T>(lanes.below_infinity, part);
+    let is_nan = signs::<T>(below_infinity);
+    let top = at_least::<T>(grid, k.top);
+    let negative = signs::<T>(narrow::<T>(lanes.x, part));
     let mut index = grid;
     match H::HOLE {
         Some(false) => {}
-        Some(true) => index = join_hole::<M>(grid, negative, k),
-        None => index = _mm512_mask_mov_epi8(grid, k.hole, join_hole::<M>(grid, negative, k)),
+        Some(true) => index = join_hole::<T, M>(grid, negative, k),
+        None => index = put::<T>(grid, k.hole, join_hole::<T, M>(grid, negative, k)),
     }
     if H::HOLE != Some(false) && D::PLACES_IN_HOLE {
-        let place = _mm512_sub_epi8(grid, k.binade);
-        let mut hole = _mm512_cmple_epu8_mask(place, k.last_below) & !is_nan;
+        let place = subtract::<T>(grid, u64::MAX, k.binade);
+        let mut hole = at_most::<T>(place, k.last_below) & !is_nan;
         if H::HOLE.is_none() {
             hole &= k.hole;
         }
         sums.inexact |= hole;
         sums.tiny |= hole;
     }
-    if H::FLUSH.is_none() {
-        let flushed = _mm512_cmple_epu8_mask(grid, k.last_below) & k.flush;
-        index = _mm512_maskz_mov_epi8(!flushed, index);
+    if H::FLUSH != Some(false) {
+        let flushed = at_most::<T>(grid, k.last_below) & k.flush;
+        index = keep::<T>(!flushed, index);
         if D::EXACTNESS {
-            let lost = _mm512_test_epi8_mask(grid, grid) & flushed & !is_nan;
+            let lost = some_set::<T>(grid, grid) & flushed & !is_nan;
             sums.inexact |= lost;
             sums.tiny |= lost;
         }
     }
 
-    let is_zero = _mm512_testn_epi8_mask(index, index);
+    let is_zero = none_set::<T>(index, index);
     let with_sign = negative & !(is_zero & k.drops_zero_sign);
     let mut code = index;
-    let put = |code, mask: __mmask64, pair: &[__m512i; 2]| {
-        _mm512_mask_mov_epi8(code, mask, _mm512_mask_blend_epi8(negative, pair[0], pair[1]))
-    };
     // The sign bit is clear in indices that are kept, so that adding it sets it.
-    code = _mm512_mask_add_epi8(code, with_sign, code, k.sign);
-    code = put(code, top, &k.overflow);
-    let is_infinite = _mm512_testn_epi8_mask(below_infinity, below_infinity);
-    code = put(code, is_infinite, &k.infinite);
+    code = add_where::<T>(code, with_sign, k.sign);
+    code = put::<T>(code, top, blend::<T>(negative, k.overflow));
+    let is_infinite = none_set::<T>(below_infinity, below_infinity);
+    code = put::<T>(code, is_infinite, blend::<T>(negative, k.infinite));
     if D::COUNTS {
         sums.found.infinite += count(is_infinite);
         sums.found.overflow += count(top & !is_nan & !is_infinite);
-        if H::INFINITY_BY_SIGN.is_none() {
+        if H::INFINITY_BY_SIGN != Some(false) {
             sums.found.negative_infinite += count(is_infinite & negative);
         }
     }
-    code = put(code, is_nan, &k.nan);
-    code = in_order(code);
+    code = put::<T>(code, is_nan, blend::<T>(negative, k.nan));
+    code = in_order::<T>(code);
     let mut refused_count = 0;
-    if H::UNSIGNED.is_none() {
-        let refused = join_masks(lanes.refused);
-        code = _mm512_mask_mov_epi8(code, refused, k.overflow[1]);
+    if H::UNSIGNED != Some(false) {
+        let mut refused = join_masks(lanes.refused);
+        if T::BITS != 8 {
+            refused = refused >> (32 * part) & u64::from(u32::MAX);
+        }
+        code = put::<T>(code, refused, k.overflow[1]);
         refused_count = count(refused);
     }
     if D::COUNTS {
@@ -570,10 +612,10 @@ pub(super) fn finish<H: Shape, M: Rounds, D: Detail>(
         sums.found.nan += count(is_nan);
         // Refused elements are zeros that are not counted.
         sums.found.zero += count(is_zero & !is_nan) - refused_count;
-        sums.found.exact_zero += count(_mm512_movepi8_mask(narrow_signed(lanes.less_one)));
+        sums.found.exact_zero += count(signs::<T>(narrow::<T>(lanes.less_one, part)));
     }
     if D::NEARNESS {
-        let low = _mm512_cmple_epu8_mask(grid, k.first_normal) & _mm512_test_epi8_mask(grid, grid);
+        let low = at_most::<T>(grid, k.first_normal) & some_set::<T>(grid, grid);
         sums.low |= low & !is_nan;
     }
     code

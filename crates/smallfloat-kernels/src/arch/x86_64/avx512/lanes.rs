@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use smallfloat::{Bf16, F16};
 
-use crate::arch::machine::avx2::lanes;
+use crate::arch::machine::avx2::lanes::{self, Target};
 
 /// Elements of one step of every kernel: as many codes as a vector holds.
 pub(crate) const STEP: usize = 64;
@@ -78,12 +78,95 @@ pub(crate) fn narrow_signed(lanes: [__m512i; 4]) -> __m512i {
     _mm512_packs_epi16(low, high)
 }
 
-/// Bytes in the order in which narrowing leaves them → in the order of the elements.
+/// 32-bit lanes → those of codes, as [`narrow_signed`]: of all for bytes, of one half for
+/// half-words.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-pub(crate) fn in_order(bytes: __m512i) -> __m512i {
-    let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    _mm512_permutexvar_epi32(order, bytes)
+pub(crate) fn narrow<T: Target>(lanes: [__m512i; 4], part: usize) -> __m512i {
+    if T::BITS == 8 { narrow_signed(lanes) } else { narrow_words(lanes)[part] }
+}
+
+/// Codes in the order in which narrowing leaves them → in the order of the elements.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(crate) fn in_order<T: Target>(codes: __m512i) -> __m512i {
+    if T::BITS == 8 {
+        let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+        _mm512_permutexvar_epi32(order, codes)
+    } else {
+        _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), codes)
+    }
+}
+
+/// The lanes of codes: bytes, or half-words of 16 bits. Masks have a bit for each.
+macro_rules! by_width {
+    ($($(#[$doc:meta])* $name:ident($($operand:ident: $type:ty),*) -> $result:ty { $byte:expr, $half:expr })*) => {
+        $(
+            $(#[$doc])*
+            #[inline]
+            #[target_feature(enable = "avx512f,avx512bw")]
+            pub(crate) fn $name<T: Target>($($operand: $type),*) -> $result {
+                if T::BITS == 8 { $byte } else { $half }
+            }
+        )*
+    };
+}
+
+/// The mask of half-words.
+#[expect(clippy::cast_possible_truncation, reason = "a vector has 32 of them")]
+fn halves(mask: __mmask64) -> __mmask32 {
+    mask as __mmask32
+}
+
+by_width! {
+    /// All lanes as this code.
+    codes(code: u16) -> __m512i { bytes(code.to_le_bytes()[0]), _mm512_set1_epi16(code.cast_signed()) }
+    /// Lanes of `a` that are no less, as unsigned numbers.
+    at_least(a: __m512i, b: __m512i) -> __mmask64 {
+        _mm512_cmpge_epu8_mask(a, b), u64::from(_mm512_cmpge_epu16_mask(a, b))
+    }
+    /// Lanes of `a` that are no greater.
+    at_most(a: __m512i, b: __m512i) -> __mmask64 {
+        _mm512_cmple_epu8_mask(a, b), u64::from(_mm512_cmple_epu16_mask(a, b))
+    }
+    /// Lanes of `a` that are greater.
+    above(a: __m512i, b: __m512i) -> __mmask64 {
+        _mm512_cmpgt_epu8_mask(a, b), u64::from(_mm512_cmpgt_epu16_mask(a, b))
+    }
+    /// Lanes with bits of both.
+    some_set(a: __m512i, b: __m512i) -> __mmask64 {
+        _mm512_test_epi8_mask(a, b), u64::from(_mm512_test_epi16_mask(a, b))
+    }
+    /// Lanes without bits of both.
+    none_set(a: __m512i, b: __m512i) -> __mmask64 {
+        _mm512_testn_epi8_mask(a, b), u64::from(_mm512_testn_epi16_mask(a, b))
+    }
+    /// The uppermost bits.
+    signs(a: __m512i) -> __mmask64 { _mm512_movepi8_mask(a), u64::from(_mm512_movepi16_mask(a)) }
+    /// The lesser one.
+    lesser(a: __m512i, b: __m512i) -> __m512i { _mm512_min_epu8(a, b), _mm512_min_epu16(a, b) }
+    /// a − b, or zero where that is negative.
+    subtract_to_zero(a: __m512i, b: __m512i) -> __m512i { _mm512_subs_epu8(a, b), _mm512_subs_epu16(a, b) }
+    /// a − b where the mask is set, a elsewhere.
+    subtract(a: __m512i, mask: __mmask64, b: __m512i) -> __m512i {
+        _mm512_mask_sub_epi8(a, mask, a, b), _mm512_mask_sub_epi16(a, halves(mask), a, b)
+    }
+    /// a + b where the mask is set, a elsewhere.
+    add_where(a: __m512i, mask: __mmask64, b: __m512i) -> __m512i {
+        _mm512_mask_add_epi8(a, mask, a, b), _mm512_mask_add_epi16(a, halves(mask), a, b)
+    }
+    /// b where the mask is set, a elsewhere.
+    put(a: __m512i, mask: __mmask64, b: __m512i) -> __m512i {
+        _mm512_mask_mov_epi8(a, mask, b), _mm512_mask_mov_epi16(a, halves(mask), b)
+    }
+    /// a where the mask is set, zero elsewhere.
+    keep(mask: __mmask64, a: __m512i) -> __m512i {
+        _mm512_maskz_mov_epi8(mask, a), _mm512_maskz_mov_epi16(halves(mask), a)
+    }
+    /// The second one where the mask is set, the first one elsewhere.
+    blend(mask: __mmask64, pair: [__m512i; 2]) -> __m512i {
+        _mm512_mask_blend_epi8(mask, pair[0], pair[1]), _mm512_mask_blend_epi16(halves(mask), pair[0], pair[1])
+    }
 }
 
 /// A vector of one byte.
@@ -113,14 +196,20 @@ pub(crate) fn count(mask: u64) -> u64 {
     u64::from(mask.count_ones())
 }
 
-/// Stores 64 codes, past the caches if `stream`.
+/// Stores 64 codes, past the caches if `stream`: bytes are the first vector.
 ///
 /// # Safety
 /// With `stream`, `to` must be aligned to 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-pub(crate) unsafe fn store(to: &mut [u8; STEP], codes: __m512i, stream: bool) {
-    let to = to.as_mut_ptr().cast();
-    // SAFETY: the reference is to 64 writable bytes; the caller has checked the alignment.
-    unsafe { if stream { _mm512_stream_si512(to, codes) } else { _mm512_storeu_si512(to, codes) } };
+pub(crate) unsafe fn store<T: Target>(to: &mut [T; STEP], codes: [__m512i; 2], stream: bool) {
+    let to: *mut __m512i = to.as_mut_ptr().cast();
+    for (part, codes) in codes.into_iter().take(size_of::<T>()).enumerate() {
+        // SAFETY: the reference is to 64 codes, which are that many vectors; the caller has checked
+        // the alignment.
+        unsafe {
+            let to = to.add(part);
+            if stream { _mm512_stream_si512(to, codes) } else { _mm512_storeu_si512(to, codes) }
+        }
+    }
 }

@@ -42,7 +42,7 @@ fn all<S: Source, H: Shape>(
     random: &[u32],
     mask: u32,
 ) -> Tally {
-    let (k, r) = (Constants::new::<S>(plan), Rounding::new(plan, mask));
+    let (k, r) = (Constants::new::<S, u8>(plan), Rounding::new(plan, mask));
     let encoder = Encoding::<S, H> { k, r, types: PhantomData };
     let mut tally = Tally::default();
     for ((x, codes), random) in source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)).zip(random.chunks(BLOCK)) {
@@ -78,7 +78,7 @@ impl<S: Source, H: Shape> Step<RandomFlags, STEP> for Encoding<S, H> {
     #[target_feature(enable = "avx512f,avx512bw")]
     unsafe fn store(codes: &mut [u8; STEP], vectors: __m512i, stream: bool) {
         // SAFETY: the caller's promise.
-        unsafe { store(codes, vectors, stream) };
+        unsafe { store(codes, [vectors; 2], stream) };
     }
 }
 
@@ -188,5 +188,5 @@ fn step<S: Source, H: Shape>(
     let [low, high] = [_mm512_packus_epi32(index[0], index[1]), _mm512_packus_epi32(index[2], index[3])];
     let grid = _mm512_packus_epi16(low, high);
     let lanes = Lanes { x: signs, below_infinity, less_one, refused: [0; 4] };
-    finish::<H, NearestEven, RandomFlags>(grid, &lanes, k, sums)
+    finish::<u8, H, NearestEven, RandomFlags>(grid, &lanes, 0, k, sums)
 }
