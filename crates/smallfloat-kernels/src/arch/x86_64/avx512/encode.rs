@@ -247,8 +247,10 @@ pub(super) struct Constants {
     /// `exponent` and the sign.
     signed_exponent: __m512i,
     pub(super) binade: __m512i,
-    /// The largest magnitude that becomes zero when it is negative; signed formats refuse none.
-    to_zero: __m512i,
+    /// The first word with a sign that does not become zero but is refused, and how many follow up
+    /// to −∞; signed formats refuse none.
+    first_refused: __m512i,
+    refused: __m512i,
     /// The bits below the last place of normal values.
     below: __m512i,
     /// All lanes of formats that flush subnormals, that have Tesla's hole.
@@ -330,7 +332,8 @@ impl Constants {
             places: words(if away { !1 } else { u32::MAX }),
             signed_exponent: words(INFINITY | 1 << 31),
             binade: splat::<T>(binade),
-            to_zero: words(if plan.signed { i32::MAX.cast_unsigned() } else { plan.to_zero }),
+            first_refused: words((1 << 31) + plan.to_zero + 1),
+            refused: words(if plan.signed { 0 } else { INFINITY - plan.to_zero - 1 }),
             flush: chosen(plan.low == SubnormalGrid::Flush),
             hole: chosen(plan.low == SubnormalGrid::Hole),
             below: words((1 << lift) - 1),
@@ -420,11 +423,9 @@ pub(super) fn join_masks(masks: [__mmask16; 4]) -> __mmask64 {
 
 /// The lanes whose finite value a sign keeps out of an unsigned format: they are zero from here on.
 #[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn refuse(x: __m512i, magnitude: __m512i, k: &Constants) -> __mmask16 {
-    let negative = _mm512_movepi32_mask(x);
-    let not_zero = _mm512_mask_cmpgt_epi32_mask(negative, magnitude, k.to_zero);
-    _mm512_mask_cmpgt_epi32_mask(not_zero, k.infinity, magnitude)
+#[target_feature(enable = "avx512f")]
+fn refuse(x: __m512i, k: &Constants) -> __mmask16 {
+    _mm512_cmplt_epu32_mask(_mm512_sub_epi32(x, k.first_refused), k.refused)
 }
 
 /// A rounded magnitude.
@@ -490,8 +491,8 @@ fn step<S: Source, T: Target, H: Shape, M: Rounds, D: Detail>(
             sums.least = _mm512_min_epu32(sums.least, less_one[i]);
         }
         if H::UNSIGNED != Some(false) {
-            refused[i] = refuse(x, magnitude, k);
-            x = _mm512_maskz_mov_epi32(!refused[i], x);
+            refused[i] = refuse(x, k);
+            x = _mm512_mask_mov_epi32(x, refused[i], zero);
         }
         let Rounded { sum: rounded, exact } = round::<M>(x, k);
         let finite = _mm512_and_si512(x, k.magnitude);
@@ -584,9 +585,14 @@ pub(super) fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
     let is_zero = none_set::<T>(index, index);
     let with_sign = negative & !(is_zero & k.drops_zero_sign);
     let mut code = index;
-    // The sign bit is clear in indices that are kept, so that adding it sets it.
-    code = add_where::<T>(code, with_sign, k.sign);
-    code = put::<T>(code, top, blend::<T>(negative, k.overflow));
+    if H::UNSIGNED == Some(true) {
+        // Only positive values are kept.
+        code = put::<T>(code, top, k.overflow[0]);
+    } else {
+        // The sign bit is clear in indices that are kept, so that adding it sets it.
+        code = add_where::<T>(code, with_sign, k.sign);
+        code = put::<T>(code, top, blend::<T>(negative, k.overflow));
+    }
     let is_infinite = none_set::<T>(below_infinity, below_infinity);
     code = put::<T>(code, is_infinite, blend::<T>(negative, k.infinite));
     if D::COUNTS {
