@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use smallfloat_conformance::vectors::{
-    CheckOptions, CoverageLevel, LineLayout, UnitUnderTest, VectorPlan, VectorSet, check,
+    CheckOptions, CoverageLevel, LineLayout, UnitUnderTest, VectorPlan, VectorSet, VectorUnit, check,
 };
 
 const OPERATIONS: [&str; 4] = [
@@ -44,7 +44,7 @@ fuzz_target!(|data: &[u8]| {
     // Half of the files have to say themselves what they are.
     let given = choice & 16 == 0;
     let options = CheckOptions {
-        unit: given.then(|| unit.clone()),
+        unit: given.then(|| VectorUnit::from(unit.clone())),
         layout: given.then_some(layout),
         any_nan: choice & 64 != 0,
         show: 2,

@@ -126,7 +126,7 @@ fn lines_lie_on_the_middles() {
                 assert_eq!(line[1..], [code as u64, u64::from(is_inexact)], "{x:e}");
                 judged += 1;
             }
-            // Middles in binary32, as a table of thresholds has them: wrong where these are rounded.
+            // Middles in binary32, as in a table of thresholds: wrong where these are rounded.
             let middle = |rank: usize| f32::midpoint(NF4[rank], NF4[rank + 1]);
             let code = (0..15).filter(|rank| x >= middle(*rank)).count();
             writeln!(given, "{:08x} {code:x} {:02x}", line[0], line[2]).expect("a string takes all");
