@@ -22,35 +22,49 @@ fn share(count: usize, work: &(dyn Fn(usize) + Sync)) {
     }
 }
 
-/// Applies `work(number, piece)` to pieces and returns the results in order.
+/// Applies `work(number, piece)` to pieces and returns the results in order. The work is no type of
+/// its own: this is compiled for each kind of piece, not for each of its many uses.
 fn map_pieces<P: Send, R: Send>(
     pieces: impl Iterator<Item = P>,
-    work: impl Fn(usize, P) -> R + Sync,
+    work: &(dyn Fn(usize, P) -> R + Sync),
 ) -> Vec<R> {
+    let mut results = Vec::with_capacity(pieces.size_hint().0);
     #[cfg(feature = "rayon")]
     if !is_alone() {
-        let slots: Vec<_> = pieces.map(|piece| Mutex::new((Some(piece), None))).collect();
+        let mut slots = Vec::with_capacity(pieces.size_hint().0);
+        for piece in pieces {
+            slots.push(Mutex::new((Some(piece), None)));
+        }
         share(slots.len(), &|i| {
             let mut slot = slots[i].lock().expect("a piece belongs to one call");
             slot.1 = slot.0.take().map(|piece| work(i, piece));
         });
-        let result = |slot: Mutex<(Option<P>, Option<R>)>| slot.into_inner().ok()?.1;
-        return slots.into_iter().map(|slot| result(slot).expect("every piece has been run")).collect();
+        for slot in slots {
+            let (_, result) = slot.into_inner().expect("no call has panicked");
+            results.push(result.expect("every piece has been run"));
+        }
+        return results;
     }
-    pieces.enumerate().map(|(i, piece)| work(i, piece)).collect()
+    for (i, piece) in pieces.enumerate() {
+        results.push(work(i, piece));
+    }
+    results
 }
 
+/// Work on a piece of a source that begins at an index: it writes the piece's codes.
+type Encode<'w, T, C> = dyn Fn(usize, &[T], &mut [C]) -> EventCounts + Sync + 'w;
+/// As [`Encode`], with a second slice that is written.
+type EncodeTwo<'w, T, C, F> = dyn Fn(usize, &[T], &mut [C], &mut [F]) -> EventCounts + Sync + 'w;
+/// Work that fills pieces of two slices that begin at an index.
+type FillTwo<'w, R, F> = dyn Fn(usize, &mut [R], &mut [F]) -> Flags + Sync + 'w;
+
 /// Applies `work(start, source, codes)` to pieces of two slices of one length and joins the events.
-pub(crate) fn zip<T: Sync, C: Send>(
-    source: &[T],
-    codes: &mut [C],
-    work: impl Fn(usize, &[T], &mut [C]) -> EventCounts + Sync,
-) -> EventCounts {
+pub(crate) fn zip<T: Sync, C: Send>(source: &[T], codes: &mut [C], work: &Encode<'_, T, C>) -> EventCounts {
     if source.len() <= BLOCK || is_alone() {
         return work(0, source, codes);
     }
     let pieces = source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK));
-    let events = map_pieces(pieces, |i, (source, codes)| work(i * BLOCK, source, codes));
+    let events = map_pieces(pieces, &|i, (source, codes): (&[T], &mut [C])| work(i * BLOCK, source, codes));
     events.into_iter().fold(EventCounts::default(), EventCounts::merge)
 }
 
@@ -59,13 +73,15 @@ pub(crate) fn zip_two<T: Sync, C: Send, F: Send>(
     source: &[T],
     codes: &mut [C],
     flags: &mut [F],
-    work: impl Fn(usize, &[T], &mut [C], &mut [F]) -> EventCounts + Sync,
+    work: &EncodeTwo<'_, T, C, F>,
 ) -> EventCounts {
     if source.len() <= BLOCK || is_alone() {
         return work(0, source, codes, flags);
     }
     let pieces = source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)).zip(flags.chunks_mut(BLOCK));
-    let events = map_pieces(pieces, |i, ((source, codes), flags)| work(i * BLOCK, source, codes, flags));
+    let events = map_pieces(pieces, &|i, ((source, codes), flags): ((&[T], &mut [C]), &mut [F])| {
+        work(i * BLOCK, source, codes, flags)
+    });
     events.into_iter().fold(EventCounts::default(), EventCounts::merge)
 }
 
@@ -73,22 +89,22 @@ pub(crate) fn zip_two<T: Sync, C: Send, F: Send>(
 pub(crate) fn fill_two<R: Send, F: Send>(
     results: &mut [R],
     flags: &mut [F],
-    work: impl Fn(usize, &mut [R], &mut [F]) -> Flags + Sync,
+    work: &FillTwo<'_, R, F>,
 ) -> Flags {
     if results.len() <= BLOCK || is_alone() {
         return work(0, results, flags);
     }
     let pieces = results.chunks_mut(BLOCK).zip(flags.chunks_mut(BLOCK));
-    let raised = map_pieces(pieces, |i, (piece, flags)| work(i * BLOCK, piece, flags));
+    let raised = map_pieces(pieces, &|i, (piece, flags): (&mut [R], &mut [F])| work(i * BLOCK, piece, flags));
     raised.into_iter().fold(Flags::NONE, Flags::union)
 }
 
 /// Fills pieces of a slice by `work(start, piece)` and joins the flags.
-pub(crate) fn fill<R: Send>(results: &mut [R], work: impl Fn(usize, &mut [R]) -> Flags + Sync) -> Flags {
+pub(crate) fn fill<R: Send>(results: &mut [R], work: &(dyn Fn(usize, &mut [R]) -> Flags + Sync)) -> Flags {
     if results.len() <= BLOCK || is_alone() {
         return work(0, results);
     }
-    let raised = map_pieces(results.chunks_mut(BLOCK), |i, piece| work(i * BLOCK, piece));
+    let raised = map_pieces(results.chunks_mut(BLOCK), &|i, piece: &mut [R]| work(i * BLOCK, piece));
     raised.into_iter().fold(Flags::NONE, Flags::union)
 }
 
@@ -126,8 +142,8 @@ pub fn threads() -> usize {
 }
 
 /// Applies `work(number, chunk)` to the chunks of `size` elements of a slice.
-pub(crate) fn chunks<R: Send>(slice: &mut [R], size: usize, work: impl Fn(usize, &mut [R]) + Sync) {
-    map_pieces(slice.chunks_mut(size), work);
+pub(crate) fn chunks<R: Send>(slice: &mut [R], size: usize, work: &(dyn Fn(usize, &mut [R]) + Sync)) {
+    map_pieces(slice.chunks_mut(size), &|i, piece: &mut [R]| work(i, piece));
 }
 
 /// Returns the values of `each` for 0..`count`, in order, computed on [`threads`] threads.
@@ -135,7 +151,7 @@ pub fn parallel_map<R: Send>(count: usize, each: impl Fn(usize) -> R + Sync) -> 
     // Few pieces of cheap elements, and a piece for each of a few that are dear.
     let size = count.div_ceil(64 * threads()).max(1);
     let piece = |_, start: usize| (start..count.min(start + size)).map(&each).collect::<Vec<R>>();
-    map_pieces((0..count).step_by(size), piece).into_iter().flatten().collect()
+    map_pieces((0..count).step_by(size), &piece).into_iter().flatten().collect()
 }
 
 /// Returns 0..`count` folded by `fold` into accumulators that begin as `empty` gives them, one for
@@ -149,7 +165,7 @@ pub fn parallel_fold<R: Send>(
     let size = count.div_ceil(16 * threads() as u64).max(1);
     let ranges: Vec<u64> = (0..count).step_by(usize::try_from(size).unwrap_or(usize::MAX)).collect();
     let part = |_, start: u64| (start..count.min(start + size)).fold(empty(), &fold);
-    map_pieces(ranges.into_iter(), part).into_iter().reduce(merge).unwrap_or_else(empty)
+    map_pieces(ranges.into_iter(), &part).into_iter().reduce(merge).unwrap_or_else(empty)
 }
 
 /// Applies `work` to pieces of at most `block` elements and returns the results in order.
@@ -158,7 +174,7 @@ pub(crate) fn map_blocks<T: Sync, R: Send>(
     source: &[T],
     work: impl Fn(usize, &[T]) -> R + Sync,
 ) -> Vec<R> {
-    map_pieces(source.chunks(block), |i, piece| work(i * block, piece))
+    map_pieces(source.chunks(block), &|i, piece: &[T]| work(i * block, piece))
 }
 
 /// Splits a long slice into one part a thread and gives the results in order; `None` if they would
@@ -203,7 +219,7 @@ mod tests {
             let calls = || calls.swap(0, Ordering::Relaxed);
 
             let mut results = vec![0; length];
-            let events = zip(&numbers, &mut results, |start, piece, results| {
+            let events = zip(&numbers, &mut results, &|start, piece, results| {
                 assert!(piece.first().is_none_or(|&first| first == start));
                 number(start, results);
                 EventCounts { elements: piece.len() as u64, ..EventCounts::default() }
@@ -211,7 +227,7 @@ mod tests {
             assert_eq!((&results, events.elements, calls()), (&numbers, length as u64, pieces));
 
             let mut results = vec![0; length];
-            let flags = fill(&mut results, |start, results| {
+            let flags = fill(&mut results, &|start, results| {
                 number(start, results);
                 if start + results.len() == length { Flags::INEXACT } else { Flags::OVERFLOW }
             });
@@ -220,7 +236,7 @@ mod tests {
             assert_eq!(flags, expected);
 
             let mut results = vec![0; length];
-            chunks(&mut results, 1000, |i, chunk| number(i * 1000, chunk));
+            chunks(&mut results, 1000, &|i, chunk| number(i * 1000, chunk));
             assert_eq!((&results, calls()), (&numbers, length.div_ceil(1000)));
 
             let blocks = map_blocks(3000, &numbers, |start, piece| (start, piece.to_vec()));
@@ -245,8 +261,8 @@ mod tests {
         on_this_thread(|| {
             assert_eq!((threads(), in_parts(&numbers, 1, |_, _| ())), (1, None));
             assert!(parallel_map(100, |_| std::thread::current().id()).iter().all(|&id| id == here));
-            chunks(&mut numbers.clone(), 7, |_, _| assert_eq!(std::thread::current().id(), here));
-            fill(&mut numbers.clone(), |start, results| {
+            chunks(&mut numbers.clone(), 7, &|_, _| assert_eq!(std::thread::current().id(), here));
+            fill(&mut numbers.clone(), &|start, results| {
                 assert_eq!((start, results.len(), std::thread::current().id()), (0, 3 * BLOCK, here));
                 Flags::NONE
             });

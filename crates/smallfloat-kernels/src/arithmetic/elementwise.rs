@@ -11,8 +11,9 @@ use smallfloat::{Class, Exact, FlagPolicy, Flags, Format, Projection, RandomBits
 
 use crate::arch::level::Level;
 use crate::arithmetic::entries::Entries;
+use crate::arithmetic::operands::Operands;
 use crate::arithmetic::simd::SimdElementwise;
-use crate::element::{Code, check_code, check_lengths, check_operand};
+use crate::element::{Code, Codes, CodesMut, check_code, check_lengths, check_operand};
 use crate::error::Error;
 use crate::parallel::{self, parallel_map};
 use crate::random::{Generator, RandomWords, WordByWord};
@@ -231,10 +232,7 @@ impl Elementwise {
         words: Option<RandomWords>,
     ) -> Flags {
         let words = self.check::<R>(&[Given::new(x)], results.len(), flags.as_deref(), words);
-        let mask = self.call.masks();
-        self.run(results, flags, words, None, self.call.join(), |at| {
-            x[at].iter().map(move |x| [x.widen() & mask[0], 0, 0])
-        })
+        self.compute([X::as_codes(x), NONE, NONE], R::as_codes_mut(results), flags, words)
     }
 
     /// Computes a binary operation and returns all flags raised.
@@ -288,17 +286,7 @@ impl Elementwise {
     ) -> Flags {
         let given = [Given::new(x), Given::new(y)];
         let words = self.check::<R>(&given, results.len(), flags.as_deref(), words);
-        let bytes = all_bytes([X::as_codes(x).bytes(), Y::as_codes(y).bytes(), Some(&[])]);
-        if self.call.has_bytes::<X, Y>() {
-            return self.run(results, flags, words, bytes, join_bytes, |at| {
-                x[at.clone()].iter().zip(&y[at]).map(|(x, y)| [x.widen(), y.widen(), 0])
-            });
-        }
-        let mask = self.call.masks();
-        self.run(results, flags, words, bytes, self.call.join(), |at| {
-            let pairs = x[at.clone()].iter().zip(&y[at]);
-            pairs.map(move |(x, y)| [x.widen() & mask[0], y.widen() & mask[1], 0])
-        })
+        self.compute([X::as_codes(x), Y::as_codes(y), NONE], R::as_codes_mut(results), flags, words)
     }
 
     /// Computes a ternary operation and returns all flags raised.
@@ -341,18 +329,8 @@ impl Elementwise {
     ) -> Flags {
         let given = [Given::new(x), Given::new(y), Given::new(z)];
         let words = self.check::<R>(&given, results.len(), flags.as_deref(), words);
-        let mask = self.call.masks();
-        let bytes = all_bytes([X::as_codes(x).bytes(), Y::as_codes(y).bytes(), Z::as_codes(z).bytes()]);
-        if self.call.has_bytes::<X, Y>() {
-            return self.run(results, flags, words, bytes, join_bytes, |at| {
-                let triples = x[at.clone()].iter().zip(&y[at.clone()]).zip(&z[at]);
-                triples.map(move |((x, y), z)| [x.widen(), y.widen(), z.widen() & mask[2]])
-            });
-        }
-        self.run(results, flags, words, bytes, self.call.join(), |at| {
-            let triples = x[at.clone()].iter().zip(&y[at.clone()]).zip(&z[at]);
-            triples.map(move |((x, y), z)| [x.widen() & mask[0], y.widen() & mask[1], z.widen() & mask[2]])
-        })
+        let operands = [X::as_codes(x), Y::as_codes(y), Z::as_codes(z)];
+        self.compute(operands, R::as_codes_mut(results), flags, words)
     }
 
     /// Panics unless operands and results fit the operation; the words that it takes.
@@ -379,61 +357,56 @@ impl Elementwise {
         words
     }
 
-    /// Fills the results from the codes of the elements' operands, which are `bytes` too if their
-    /// types allow it; `join` puts the first two side by side.
-    #[inline(always)]
-    fn run<R: Code, I: Iterator<Item = [u64; 3]>>(
+    /// Fills the results from the operands' codes, of any integer types: compiled once, not for
+    /// each of their combinations.
+    fn compute(
         &self,
+        codes: [Codes<'_>; 3],
+        results: CodesMut<'_>,
+        flags: Option<&mut [Flags]>,
+        words: Option<RandomWords>,
+    ) -> Flags {
+        let [second, third] = self.call.shifts();
+        let operands = Operands::new(codes, self.call.masks(), [0, second, third]);
+        match results {
+            CodesMut::Bytes(results) => self.run(&operands, results, flags, words),
+            CodesMut::Halves(results) => self.run(&operands, results, flags, words),
+            CodesMut::Words(results) => self.run(&operands, results, flags, words),
+            CodesMut::Longs(results) => self.run(&operands, results, flags, words),
+        }
+    }
+
+    fn run<R: Code>(
+        &self,
+        operands: &Operands<'_>,
         results: &mut [R],
         flags: Option<&mut [Flags]>,
         words: Option<RandomWords>,
-        bytes: Option<[&[u8]; 3]>,
-        join: impl Fn(u64, u64) -> u64 + Sync,
-        codes: impl Fn(Range<usize>) -> I + Sync,
     ) -> Flags {
         if let (Some(vectors), Some(bytes), 8, true, None) =
-            (&self.vectors, bytes, R::BITS, SimdElementwise::is_usable(), &flags)
+            (&self.vectors, operands.bytes(), R::BITS, SimdElementwise::is_usable(), &flags)
         {
-            return parallel::fill(results, |start, results| {
+            return parallel::fill(results, &|start, results| {
                 let at = start..start + results.len();
-                let by_vectors = self.by_vectors(vectors, bytes, at.clone(), results);
-                by_vectors.unwrap_or_else(|| self.by_core(results, start, words, codes(at), |_| {}))
+                let by_vectors = self.by_vectors(vectors, bytes, at, results);
+                by_vectors.unwrap_or_else(|| self.by_core(operands, start, results, words, |_| {}))
             });
         }
-        let (join, pair_bits) = (&join, self.call.shifts()[1]);
         // Its making has threads of its own, so it comes before those of the work.
         let path = self.path.get_or_init(|| self.call.path(self.length));
         if let Some(flags) = flags {
-            return parallel::fill_two(results, flags, |start, results, flags| {
-                let codes = codes(start..start + results.len());
+            return parallel::fill_two(results, flags, &|start, results, flags| {
                 let mut each = flags.iter_mut();
-                let mut seen = |raised| *each.next().expect("flags per element") = raised;
+                let seen = |raised| *each.next().expect("flags per element") = raised;
                 match path {
-                    Path::Table(entries) => {
-                        entries.each(results, codes.map(|[x, y, z]| index(join(x, y) | z << pair_bits)), seen)
-                    }
-                    Path::Classes { classes, rows } => {
-                        let third = self.call.operands[2].width();
-                        let row = |x: u64, y: u64| u64::from(classes[index(join(x, y))]) << third;
-                        rows.each(results, codes.map(|[x, y, z]| index(row(x, y) | z)), seen)
-                    }
-                    Path::Core => self.by_core(results, start, words, codes, &mut seen),
+                    Path::Core => self.by_core(operands, start, results, words, seen),
+                    _ => self.by_table(path, operands, start, results, Some(flags)),
                 }
             });
         }
-        parallel::fill(results, |start, results| {
-            let codes = codes(start..start + results.len());
-            match path {
-                Path::Table(entries) => {
-                    entries.look_up(results, codes.map(|[x, y, z]| index(join(x, y) | z << pair_bits)))
-                }
-                Path::Classes { classes, rows } => {
-                    let third = self.call.operands[2].width();
-                    let row = |x: u64, y: u64| u64::from(classes[index(join(x, y))]) << third;
-                    rows.look_up(results, codes.map(|[x, y, z]| index(row(x, y) | z)))
-                }
-                Path::Core => self.by_core(results, start, words, codes, |_| {}),
-            }
+        parallel::fill(results, &|start, results| match path {
+            Path::Core => self.by_core(operands, start, results, words, |_| {}),
+            _ => self.by_table(path, operands, start, results, None),
         })
     }
 
@@ -448,34 +421,81 @@ impl Elementwise {
         vectors.run(piece, R::as_codes_mut(results).bytes()?, self.call.flags)
     }
 
+    /// Looks the results of the elements from `start` on up, and their flags.
+    fn by_table<R: Code>(
+        &self,
+        path: &Path,
+        operands: &Operands<'_>,
+        start: usize,
+        results: &mut [R],
+        mut flags: Option<&mut [Flags]>,
+    ) -> Flags {
+        let (mut all, arity) = (Flags::NONE, self.call.operands.len());
+        for (i, results) in results.chunks_mut(BLOCK).enumerate() {
+            let at = start + i * BLOCK..start + i * BLOCK + results.len();
+            let flags = flags.as_deref_mut().map(|flags| &mut flags[i * BLOCK..][..results.len()]);
+            let mut indices = [0; BLOCK];
+            let indices = &mut indices[..results.len()];
+            all = all.union(match path {
+                Path::Table(entries) => {
+                    operands.join(at, arity, indices);
+                    entries.look_up(results, flags, indices.iter().map(|&i| usize::from(i)))
+                }
+                Path::Classes { classes, rows } => {
+                    let mut thirds = [0; BLOCK];
+                    operands.join(at.clone(), 2, indices);
+                    operands.third(at, &mut thirds[..indices.len()]);
+                    let width = self.call.operands[2].width();
+                    let row = |pair: u16| usize::from(classes[usize::from(pair)]) << width;
+                    let at = indices.iter().zip(&thirds).map(|(&pair, &third)| row(pair) | third as usize);
+                    rows.look_up(results, flags, at)
+                }
+                Path::Core => unreachable!("the core has no table"),
+            });
+        }
+        all
+    }
+
     fn by_core<R: Code>(
         &self,
-        results: &mut [R],
+        operands: &Operands<'_>,
         start: usize,
+        results: &mut [R],
         words: Option<RandomWords>,
-        codes: impl Iterator<Item = [u64; 3]>,
         mut seen: impl FnMut(Flags),
     ) -> Flags {
         let mut flags = Flags::NONE;
         let first = |words: RandomWords| words.first_element.wrapping_add(start as u64);
         let words = words.filter(|_| self.call.projection.rounding.is_stochastic());
         let mut words = words.map(|words| WordByWord::new(words.generator, first(words)));
-        for (result, codes) in results.iter_mut().zip(codes) {
-            let mut projection = self.call.projection;
-            if let (Some(bits), Some(words)) = (projection.rounding.random_bits(), &mut words) {
-                let bits = RandomBits::from_word32(bits.count(), words.next());
-                let bits = bits.expect("the constructor checked the count");
-                projection = projection.with_rounding(projection.rounding.with_random_bits(bits));
+        for (i, results) in results.chunks_mut(FEW).enumerate() {
+            let mut elements = [[0; 3]; FEW];
+            operands.each(start + i * FEW..start + i * FEW + results.len(), &mut elements);
+            for (result, codes) in results.iter_mut().zip(elements) {
+                let mut projection = self.call.projection;
+                if let (Some(bits), Some(words)) = (projection.rounding.random_bits(), &mut words) {
+                    let bits = RandomBits::from_word32(bits.count(), words.next());
+                    let bits = bits.expect("the constructor checked the count");
+                    projection = projection.with_rounding(projection.rounding.with_random_bits(bits));
+                }
+                let answer = self.call.evaluate(codes, &projection);
+                let raised = if self.call.flags { answer.flags } else { Flags::NONE };
+                flags = flags.union(raised);
+                seen(raised);
+                *result = R::truncate(answer.value);
             }
-            let answer = self.call.evaluate(codes, &projection);
-            let raised = if self.call.flags { answer.flags } else { Flags::NONE };
-            flags = flags.union(raised);
-            seen(raised);
-            *result = R::truncate(answer.value);
         }
         flags
     }
 }
+
+/// Elements whose codes are gathered at once.
+const BLOCK: usize = 512;
+/// As many for the core, which takes much longer for each.
+const FEW: usize = 64;
+
+/// The codes of an operand that is not there.
+const NONE: Codes<'_> = Codes::Bytes(&[]);
 
 /// An operand's length, and what panics unless its type can hold codes of a format.
 struct Given {
@@ -510,18 +530,6 @@ impl Call {
 
     fn width(&self, operand: usize) -> u32 {
         self.operands.get(operand).map_or(0, Format::width)
-    }
-
-    /// Returns whether the first two operands are whole bytes, which need neither masks nor a shift
-    /// that varies.
-    fn has_bytes<X: Code, Y: Code>(&self) -> bool {
-        [X::BITS, Y::BITS, self.width(0), self.width(1)] == [8; 4]
-    }
-
-    /// Puts the first two operands' codes side by side, the first one lower.
-    fn join(&self) -> impl Fn(u64, u64) -> u64 + Sync + use<> {
-        let shift = self.shifts()[0];
-        move |x, y| x | y << shift
     }
 
     /// Where the second and third operand stand in a table's index, if there is one.
@@ -631,28 +639,9 @@ fn canonical(exact: Exact) -> Exact {
     }
 }
 
-/// The operands as bytes, if all of them are.
-fn all_bytes(operands: [Option<&[u8]>; 3]) -> Option<[&[u8]; 3]> {
-    let [Some(x), Some(y), Some(z)] = operands else { return None };
-    Some([x, y, z])
-}
-
-/// Two bytes side by side.
-#[inline(always)]
-fn join_bytes(x: u64, y: u64) -> u64 {
-    x | y << 8
-}
-
-/// Tables are indexed in memory.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "indices of tables have at most 24 bits")]
-fn index(i: u64) -> usize {
-    i as usize
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Elementwise, Entries, Exact, Flags, Level, Path, all_bytes, canonical};
+    use super::{Elementwise, Entries, Exact, Flags, Level, Path, canonical};
 
     fn kernel(text: &str, length: usize) -> Elementwise {
         let operation = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
@@ -750,7 +739,6 @@ mod tests {
     #[cfg_attr(smallfloat_arch = "scalar", ignore = "this machine has no such kernel")]
     fn bytes_go_by_vectors() {
         let kernel = kernel("Add<e4m3fn, e4m3fn, e4m3fn>", 0).with_level(Level::Avx2);
-        assert!(kernel.call.has_bytes::<u8, u8>() && !kernel.call.has_bytes::<u8, u16>());
         let Some(vectors) = &kernel.vectors else {
             eprintln!("skipped: no vectors here");
             return;
@@ -769,16 +757,5 @@ mod tests {
         assert_eq!(canonical(Exact::finite(false, 12, -7)), Exact::finite(false, 3, -5));
         assert_eq!(canonical(Exact::finite(true, 0, 7)), Exact::finite(true, 0, 0));
         assert_eq!(canonical(Exact::Infinite { negative: true }), Exact::Infinite { negative: true });
-    }
-
-    #[test]
-    fn bytes_if_all_are() {
-        let bytes: Option<&[u8]> = Some(&[1, 2]);
-        assert_eq!(all_bytes([bytes; 3]), Some([&[1, 2][..]; 3]));
-        for i in 0..3 {
-            let mut some = [bytes; 3];
-            some[i] = None;
-            assert_eq!(all_bytes(some), None);
-        }
     }
 }

@@ -18,9 +18,23 @@ pub(super) enum Entries {
 }
 
 impl Entries {
-    /// Fills the results with the entries' codes and joins the flags.
+    /// Fills the results with the entries' codes, the flags of each element where they are asked
+    /// for, and joins the flags.
     #[inline(always)]
-    pub(super) fn look_up<R: Code>(&self, results: &mut [R], at: impl Iterator<Item = usize>) -> Flags {
+    pub(super) fn look_up<R: Code>(
+        &self,
+        results: &mut [R],
+        flags: Option<&mut [Flags]>,
+        at: impl Iterator<Item = usize>,
+    ) -> Flags {
+        match flags {
+            None => self.all(results, at),
+            Some(flags) => self.each(results, flags, at),
+        }
+    }
+
+    #[inline(always)]
+    fn all<R: Code>(&self, results: &mut [R], at: impl Iterator<Item = usize>) -> Flags {
         // The usual lengths are known to the compiler, which then needs no check of bounds.
         macro_rules! look_up {
             ($entries:expr, $bits:literal) => {
@@ -54,15 +68,15 @@ impl Entries {
         Flags::from_bits_truncate(flags as u8)
     }
 
-    /// As [`look_up`](Self::look_up), and `seen` gets the flags of each element.
-    pub(super) fn each<R: Code>(
+    #[inline(always)]
+    fn each<R: Code>(
         &self,
         results: &mut [R],
+        flags: &mut [Flags],
         at: impl Iterator<Item = usize>,
-        mut seen: impl FnMut(Flags),
     ) -> Flags {
         let mut all = Flags::NONE;
-        for (result, i) in results.iter_mut().zip(at) {
+        for ((result, flags), i) in results.iter_mut().zip(flags).zip(at) {
             let (entry, bits) = match self {
                 Self::Bare(entries) => (u64::from(entries[i]), 8),
                 Self::Short(entries) => (u64::from(entries[i]), 8),
@@ -70,10 +84,10 @@ impl Entries {
                 Self::Long(entries) => (entries[i], 32),
             };
             #[expect(clippy::cast_possible_truncation, reason = "flags have eight bits")]
-            let flags = Flags::from_bits_truncate((entry >> bits) as u8);
+            let raised = Flags::from_bits_truncate((entry >> bits) as u8);
             *result = R::truncate(entry & ((1 << bits) - 1));
-            all = all.union(flags);
-            seen(flags);
+            all = all.union(raised);
+            *flags = raised;
         }
         all
     }

@@ -2,4 +2,5 @@
 
 pub(crate) mod elementwise;
 mod entries;
+mod operands;
 pub(crate) mod simd;

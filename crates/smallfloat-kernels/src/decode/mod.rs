@@ -114,7 +114,7 @@ impl<T: Element> Decoder<T> {
         check_lengths((codes.len(), "codes"), (values.len(), "values"));
         check_operand::<C>(&self.format);
         let stream = streams(codes, values);
-        parallel::zip(codes, values, |_, codes, values| {
+        parallel::zip(codes, values, &|_, codes, values| {
             if self.fast.as_ref().and_then(|fast| fast.decode(codes, values, stream)).is_some() {
                 return EventCounts::default();
             }

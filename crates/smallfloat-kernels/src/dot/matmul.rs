@@ -64,8 +64,8 @@ pub(crate) fn product(level: Level, a: Matrix<'_>, b: Matrix<'_>, part: &Range<u
     let mut panel = Vec::new();
     for first in (0..columns).step_by(panel_columns) {
         let panel = layout.rows(panel_columns.min(columns - first), &mut panel);
-        parallel::chunks(panel, stride, |column, values| b.decode_row(first + column, part, values));
-        parallel::chunks(sums, block_rows * columns, |block, sums| {
+        parallel::chunks(panel, stride, &|column, values| b.decode_row(first + column, part, values));
+        parallel::chunks(sums, block_rows * columns, &|block, sums| {
             let mut block_of_a = Vec::new();
             let block_of_a = layout.rows(sums.len() / columns, &mut block_of_a);
             for (i, values) in block_of_a.chunks_mut(stride).enumerate() {
@@ -183,7 +183,7 @@ fn by_vector(level: Level, a: Matrix<'_>, b: Matrix<'_>, sums: &mut [f32]) -> Op
     let nibbles = b.decoder.nibbles().filter(|_| machine.decodes_by_nibbles());
     let nibbles = nibbles.and_then(|plan| Some((plan, Interleaved::new(plan, &vector)?)));
     let rows = (CODES / length).next_multiple_of(4).max(4);
-    parallel::chunks(sums, rows, |block, sums| {
+    parallel::chunks(sums, rows, &|block, sums| {
         let codes = &b.codes[block * rows * length..][..sums.len() * length];
         match &nibbles {
             Some((plan, x)) => machine.products_with_rows(plan, x, codes, sums),

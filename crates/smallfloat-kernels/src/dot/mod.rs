@@ -308,7 +308,7 @@ impl Dot {
             let events = encoder.with_level(self.level).encode(&sums, codes);
             return events.flags.without(Flags::DENORMAL);
         }
-        parallel::fill(codes, |start, codes| {
+        parallel::fill(codes, &|start, codes| {
             let mut seen = Flags::NONE;
             for (i, code) in (start..).zip(codes) {
                 let Rounded { value, flags } = self.element([a, b], length, i / columns, i % columns, target);
@@ -367,7 +367,7 @@ impl Dot {
             let part = block * size..((block + 1) * size).min(length);
             let to = if block == 0 { &mut *products } else { &mut sums[..] };
             self.f32_products([a, b], length, part, to);
-            parallel::chunks(to, columns, |row, sums| {
+            parallel::chunks(to, columns, &|row, sums| {
                 let x = a_scales.of(row, block, blocks);
                 for (column, sum) in sums.iter_mut().enumerate() {
                     *sum = *sum * x * b_scales.of(column, block, blocks);
@@ -407,7 +407,7 @@ impl Dot {
             return matmul::product(self.level, matrix(a, x), matrix(b, y), &part, sums);
         }
         let (columns, nearest) = (b.len() / length, BINARY32.default_projection());
-        parallel::chunks(sums, columns, |row, sums| {
+        parallel::chunks(sums, columns, &|row, sums| {
             for (column, sum) in sums.iter_mut().enumerate() {
                 let (x, y) = (&a[row * length..][part.clone()], &b[column * length..][part.clone()]);
                 let [low, middle, high, top, ..] = self.dot(x, y, &BINARY32, &nearest).value.to_le_bytes();

@@ -34,8 +34,10 @@ pub enum Codes<'a> {
     Bytes(&'a [u8]),
     /// Half-words.
     Halves(&'a [u16]),
-    /// None of these.
-    Other,
+    /// Words.
+    Words(&'a [u32]),
+    /// Double words.
+    Longs(&'a [u64]),
 }
 
 impl<'a> Codes<'a> {
@@ -43,7 +45,7 @@ impl<'a> Codes<'a> {
     pub(crate) fn bytes(self) -> Option<&'a [u8]> {
         match self {
             Self::Bytes(codes) => Some(codes),
-            Self::Halves(_) | Self::Other => None,
+            Self::Halves(_) | Self::Words(_) | Self::Longs(_) => None,
         }
     }
 }
@@ -55,8 +57,10 @@ pub enum CodesMut<'a> {
     Bytes(&'a mut [u8]),
     /// Half-words.
     Halves(&'a mut [u16]),
-    /// None of these.
-    Other,
+    /// Words.
+    Words(&'a mut [u32]),
+    /// Double words.
+    Longs(&'a mut [u64]),
 }
 
 impl<'a> CodesMut<'a> {
@@ -64,7 +68,7 @@ impl<'a> CodesMut<'a> {
     pub(crate) fn bytes(self) -> Option<&'a mut [u8]> {
         match self {
             Self::Bytes(codes) => Some(codes),
-            Self::Halves(_) | Self::Other => None,
+            Self::Halves(_) | Self::Words(_) | Self::Longs(_) => None,
         }
     }
 }
@@ -265,8 +269,8 @@ macro_rules! code {
 
 code!(u8, Codes::Bytes, CodesMut::Bytes);
 code!(u16, Codes::Halves, CodesMut::Halves);
-code!(u32, |_| Codes::Other, |_| CodesMut::Other);
-code!(u64, |_| Codes::Other, |_| CodesMut::Other);
+code!(u32, Codes::Words, CodesMut::Words);
+code!(u64, Codes::Longs, CodesMut::Longs);
 
 /// Codes of typed scalars are seen as the integers that hold them.
 macro_rules! scalar {

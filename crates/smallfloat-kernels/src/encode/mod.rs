@@ -167,7 +167,7 @@ impl<T: Element> Encoder<T> {
         }
         self.check(source, codes);
         let stream = streams(source, codes);
-        parallel::zip(source, codes, |_, source, codes| {
+        parallel::zip(source, codes, &|_, source, codes| {
             if let Some(events) = self.fast.and_then(|fast| fast.encode(source, codes, stream)) {
                 return events;
             }
@@ -200,7 +200,7 @@ impl<T: Element> Encoder<T> {
         self.check(source, codes);
         check_lengths((source.len(), "elements"), (flags.len(), "flags"));
         let words = self.needed_words();
-        parallel::zip_two(source, codes, flags, |start, source, codes, flags| {
+        parallel::zip_two(source, codes, flags, &|start, source, codes, flags| {
             let mut each = source.iter().zip(flags);
             let seen = |entry: u32| {
                 let (x, flags) = each.next().expect("an entry per element");
@@ -244,7 +244,7 @@ impl<T: Element> Encoder<T> {
         }
         self.check(source, codes);
         let stream = streams(source, codes);
-        parallel::zip(source, codes, |_, source, codes| {
+        parallel::zip(source, codes, &|_, source, codes| {
             if self.fast.and_then(|fast| fast.encode_only(source, codes, stream)).is_some() {
                 return EventCounts::default();
             }
@@ -273,7 +273,7 @@ impl<T: Element> Encoder<T> {
         let RandomWords { generator, first_element } = words;
         self.check(source, codes);
         let count = self.projection.rounding.random_bits().map_or(0, RandomBits::count);
-        parallel::zip(source, codes, |start, source, codes| {
+        parallel::zip(source, codes, &|start, source, codes| {
             let first = first_element.wrapping_add(start as u64);
             let fast = self
                 .fast

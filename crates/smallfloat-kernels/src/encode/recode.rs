@@ -91,7 +91,7 @@ impl Recode {
         check_lengths((codes.len(), "codes"), (results.len(), "results"));
         check_operand::<X>(&self.from);
         check_code::<R>(&self.to);
-        parallel::zip(codes, results, |_, codes, results| {
+        parallel::zip(codes, results, &|_, codes, results| {
             let fast = self.fast.as_ref().and_then(|fast| fast.recode(codes, results));
             fast.unwrap_or_else(|| self.by_table(codes, results))
         })

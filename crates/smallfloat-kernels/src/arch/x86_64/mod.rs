@@ -88,7 +88,7 @@ macro_rules! with_types {
         match $codes {
             CodesMut::Bytes($code) => with_lanes!($source, Lanes, |$x| Some($call)),
             CodesMut::Halves($code) => with_lanes!($source, Lanes, |$x| Some($call)),
-            CodesMut::Other => None,
+            CodesMut::Words(_) | CodesMut::Longs(_) => None,
         }
     };
 }
@@ -300,7 +300,7 @@ impl Kernels for Machine {
                     LanesMut::F16(_) | LanesMut::Bf16(_) => return None,
                 }
             }
-            Codes::Other => return None,
+            Codes::Words(_) | Codes::Longs(_) => return None,
         }
         Some(())
     }

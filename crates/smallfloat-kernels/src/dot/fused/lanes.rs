@@ -356,7 +356,7 @@ pub(super) fn matmul(dot: &FusedDot, [a, b]: [&[f32]; 2], length: usize, sums: &
         return;
     }
     let rows = (a.len() / length).div_ceil(parallel::threads()).clamp(1, ROWS);
-    parallel::chunks(sums, rows * columns, |block, sums| {
+    parallel::chunks(sums, rows * columns, &|block, sums| {
         let a = &a[block * rows * length..][..sums.len() / columns * length];
         let mut left: Vec<Operands<1>> = Vec::new();
         for row in a.chunks(length) {
