@@ -135,11 +135,45 @@ pub enum Error {
         what: &'static str,
     },
     /// Text that is no unit which computes in one way.
-    #[error("`{text}` is not understood: write `Convert<binary32, nf4>` or `Convert<nf4, binary32>`")]
+    #[error(
+        "`{text}` is not understood: write `Convert<binary32, nf4>`, `Convert<nf4, binary32>` or \
+         `Dot<32, e4m3fn, e4m3fn, hopper>`"
+    )]
     NoFixedUnit {
         /// The text as given.
         text: String,
     },
+    /// Text that is not a sum of products with its parameters.
+    #[error(
+        "`{text}` is not understood: write `Dot<32, e4m3fn, e4m3fn, hopper>`: the number of products, the formats \
+         of x and y, and the accumulator"
+    )]
+    DotShape {
+        /// The text as given.
+        text: String,
+    },
+    /// A sum of too many products, or of none.
+    #[error("a dot product has 1 to {most} products, not {length}")]
+    DotLength {
+        /// The products.
+        length: usize,
+        /// The most that there may be.
+        most: usize,
+    },
+    /// A format too wide for sums that are no matrix unit's.
+    #[error(
+        "sums in `{accumulate}` take formats of at most 8 bits, and {format} has {}: matrix units, such as \
+         hopper, take more", .format.width()
+    )]
+    DotWidth {
+        /// The accumulator.
+        accumulate: String,
+        /// The format.
+        format: Format,
+    },
+    /// An accumulator that is not understood, or does not add these formats.
+    #[error(transparent)]
+    Kernels(Box<smallfloat_kernels::Error>),
     /// A NaN that is to become a value of a list.
     #[error("{list} has no NaN, so there is no result for one")]
     NoNan {
@@ -147,7 +181,9 @@ pub enum Error {
         list: &'static str,
     },
     /// A unit of which no coverage is counted.
-    #[error("{unit}: coverage is counted of functions of formats")]
+    #[error(
+        "{unit}: coverage is counted of functions of formats, and not of lists of values and sums of products"
+    )]
     NoBins {
         /// The operation.
         unit: String,
@@ -239,4 +275,10 @@ pub enum Error {
 /// What lines with vectors begin with, for a message.
 fn prefixed(prefix: Option<&String>) -> String {
     prefix.map(|prefix| format!(", and begins with `{prefix}`")).unwrap_or_default()
+}
+
+impl From<smallfloat_kernels::Error> for Error {
+    fn from(error: smallfloat_kernels::Error) -> Self {
+        Self::Kernels(error.into())
+    }
 }

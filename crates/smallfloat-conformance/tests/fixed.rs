@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use smallfloat::Format;
+use smallfloat_conformance::diagnosis::diagnose;
 use smallfloat_conformance::vectors::{
     CheckOptions, CheckReport, CoverageLevel, FixedUnit, FlagSet, LineLayout, Selection, VectorPlan,
     VectorSet, check,
@@ -126,7 +127,7 @@ fn lines_lie_on_the_middles() {
                 assert_eq!(line[1..], [code as u64, u64::from(is_inexact)], "{x:e}");
                 judged += 1;
             }
-            // Middles in binary32, as in a table of thresholds: wrong where these are rounded.
+            // Middles in binary32, as a table of thresholds has them, where some are rounded.
             let middle = |rank: usize| f32::midpoint(NF4[rank], NF4[rank + 1]);
             let code = (0..15).filter(|rank| x >= middle(*rank)).count();
             writeln!(given, "{:08x} {code:x} {:02x}", line[0], line[2]).expect("a string takes all");
@@ -137,6 +138,13 @@ fn lines_lie_on_the_middles() {
         assert!(report.mismatches > 0 && report.flags_only == 0, "{}", report.mismatches);
         let first = &report.first[0];
         assert!(report.unit.place(&first.operands).is_some());
+        // The middles are values of binary32 but for a few, so that it is ties that go up.
+        let diagnosis = diagnose(&report);
+        let nearest = &diagnosis.values.expect("wrong results").hypotheses;
+        assert!(
+            nearest.iter().any(|h| h.mistake.to_string() == "ties go to the higher value"),
+            "{nearest:?}"
+        );
     }
 }
 
@@ -223,4 +231,26 @@ fn no_code_but_nan_is_left_out() {
         let expected: Vec<u64> = format.codes().filter(|code| !format.decode(*code).is_nan()).collect();
         assert_eq!(codes, expected, "{name}");
     }
+}
+
+/// The mistakes of comparators and tables are named.
+#[test]
+fn mistakes_of_lists_have_names() {
+    let cause = |operation: &str, lines: &str| {
+        let report = checked(&format!("# operation: {operation}\n# flags: iouxz\n{lines}"));
+        let diagnosis = diagnose(&report);
+        diagnosis.cause().unwrap_or_else(|| panic!("{diagnosis:#?}")).mistake.to_string()
+    };
+    // −3.5 lies between −4, c, and −3, d, and 2.5 between 2 and 3: ties go to even codes.
+    let int4 = "Convert<bfloat16, int4>";
+    assert_eq!(cause(int4, "c060 d 01\n4020 3 01\n4028 3 01\n3f80 1 00\n"), "ties go to the higher value");
+    assert_eq!(cause(int4, "c060 d 01\n4020 2 01\n4038 2 01\n3f80 1 00\n"), "truncates: rounds toward zero");
+    assert_eq!(
+        cause(int4, "c060 c 00\n4020 2 00\n4038 3 00\n3f80 1 00\n"),
+        "the inexact flag is never raised"
+    );
+    // 0.5 is 5; of the sorted values it is the thirteenth.
+    let fp4 = "Convert<bfloat16, bnb-fp4>";
+    assert_eq!(cause(fp4, "3f00 c 00\nbf80 0 00\n0000 7 00\n"), "numbers the values from the lowest on");
+    assert_eq!(cause("Convert<nf4, binary32>", "f 3f800000 00\n1 bf20b641 00\n"), "has the values of sf4");
 }

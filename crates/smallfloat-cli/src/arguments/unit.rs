@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use smallfloat::ops::Integer;
 use smallfloat::{Codebook, FormatSpec, RandomBits, Rounding};
-use smallfloat_conformance::vectors::{FixedUnit, Ports, UnitUnderTest, VectorUnit};
+use smallfloat_conformance::vectors::{Accumulate, FixedUnit, Ports, UnitUnderTest, VectorUnit};
 
 use crate::arguments::flags::FlagArgs;
 use crate::arguments::operands;
@@ -35,6 +35,9 @@ pub(crate) struct UnitArgs {
     pub(crate) projection: ProjectionArgs,
 }
 
+/// The products of a sum, if they are not said.
+const LENGTH: usize = 32;
+
 /// What is under test by vectors, whose first columns may be ports.
 #[derive(clap::Args, Clone)]
 pub(crate) struct PortedUnitArgs {
@@ -45,6 +48,15 @@ pub(crate) struct PortedUnitArgs {
     /// named, as in `bias=0-15/63,rounding=nearest-even/toward-zero`
     #[arg(long, value_name = "PORTS")]
     ports: Option<Ports>,
+
+    /// How `dot` accumulates: f32, exact, a GPU's matrix unit (hopper, hopper:output=f16), its
+    /// parameters (fused:k=32,fraction=13,output=e8m13) or a format
+    #[arg(long, value_name = "NAME", requires = "format")]
+    accumulate: Option<Accumulate>,
+
+    /// How many products `dot` adds, 1 to 1024 [default: 32]
+    #[arg(long, value_name = "N", requires = "accumulate")]
+    length: Option<usize>,
 }
 
 impl PortedUnitArgs {
@@ -62,7 +74,8 @@ impl PortedUnitArgs {
         Ok(Some(unit.with_ports(ports).context("--ports")?.into()))
     }
 
-    /// The unit that takes no policies, if the arguments name one: a conversion of a list.
+    /// The unit that takes no policies, if the arguments name one: a conversion of a list, or a sum
+    /// of products.
     fn fixed(&self) -> Result<Option<FixedUnit>> {
         let unit = match (&self.unit.from, &self.unit.to, &self.unit.op) {
             (Some(from), Some(to), _) if self.unit.is_convert() => {
@@ -71,7 +84,24 @@ impl PortedUnitArgs {
                     |name: &str| name.parse::<Codebook>().is_ok() && name.parse::<Integer>().is_err();
                 if is_list(from) || is_list(to) { FixedUnit::convert(from, to) } else { None }
             }
-            (None, None, Some(op)) => FixedUnit::named(op),
+            (None, None, Some(op)) if op.eq_ignore_ascii_case("dot") => {
+                let (Some(format), Some(accumulate)) = (&self.unit.format, self.accumulate) else {
+                    bail!(
+                        "--op dot needs --format FORMAT and --accumulate NAME, such as hopper, f32 or exact"
+                    );
+                };
+                let format = operands::format(format).context("--format")?;
+                let length = self.length.unwrap_or(LENGTH);
+                Some(FixedUnit::dot(length, &format, &format, accumulate))
+            }
+            _ if self.accumulate.is_some() => bail!("--accumulate is for --op dot"),
+            (None, None, Some(op)) => {
+                let unit = FixedUnit::named(op);
+                if unit.is_some() && self.unit.format.is_some() {
+                    bail!("--op: `{op}`: formats in <…> and --format; give one of them");
+                }
+                unit
+            }
             _ => None,
         };
         let Some(unit) = unit.transpose()? else { return Ok(None) };

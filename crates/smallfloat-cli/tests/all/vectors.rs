@@ -295,3 +295,35 @@ fn lists_have_vectors() {
     assert!(text.contains("\n07 7 00\n08 7 01\n"), "{text}");
     assert!(stdout(&["gen", "--from", "e4m3fn", "--to", "int8"]).contains("# operation: ConvertToInt8<"));
 }
+
+/// Sums of products as a matrix unit adds them: written, checked, and a wrong one named.
+#[test]
+fn sums_of_a_matrix_unit_have_vectors() {
+    let unit = ["gen", "--op", "dot", "--format", "e4m3fn", "--accumulate", "hopper", "--random", "500"];
+    let text = stdout(&unit);
+    assert!(text.contains("# operation: Dot<32, e4m3fn, e4m3fn, hopper>\n"), "{text}");
+    assert!(text.contains("\n# accumulator: fused:k=32,fraction=13,output=e8m13\n"), "{text}");
+    vectors(&["check", "-"]).write_stdin(text).assert().success().stdout(contains(" agree, 0 differ"));
+    // 256 and 1: 13 bits after 2^8 end at 2^-5, so that all of 2^-6 is lost, and 257 is kept.
+    let lines = "# operation: Dot<3, e4m3fn, e4m3fn, hopper>\n# flags: none\n\
+                 58 08 38 58 38 38 00000000 43808000\n58 00 38 58 38 38 00000000 43808000\n\
+                 58 08 08 58 38 38 00000000 43800400\n";
+    let run = vectors(&["check", "-"]).write_stdin(lines).assert().code(1);
+    run.stdout(
+        contains("3 vectors: 2 agree, 1 differ")
+            .and(contains("One mistake explains the mismatch: keeps "))
+            .and(contains("line 5\n  x0       0x58  0_1011_000  16, normal\n  x1-x2    0x08"))
+            .and(contains("  y1-y2    0x38"))
+            .and(contains("right    0x43800000"))
+            .and(contains("as if    keeps ")),
+    );
+    let output = vectors(&["check", "-", "--json"]).write_stdin(lines).assert().code(1);
+    let found: Value = serde_json::from_slice(&output.get_output().stdout).expect("JSON");
+    assert_eq!(found["operation"], "Dot<3, e4m3fn, e4m3fn, hopper>");
+    assert_eq!(found["first"][0]["operands"][6]["name"], "c");
+    // Twenty sums of 64 products, of random operands alone.
+    let few = ["gen", "--op", "dot", "--format", "e2m1fn", "--accumulate", "blackwell", "--length", "64"];
+    let few = stdout(&[&few[..], &["--only", "random", "--count", "20", "--layout", "csv"]].concat());
+    assert_eq!(few.lines().filter(|line| line.starts_with("0x")).count(), 20);
+    assert!(few.contains("\nx0,x1,") && few.contains(",y63,c,result,flags\n"), "{few}");
+}

@@ -261,7 +261,7 @@ impl Court<'_> {
         }
         let pairs = self.differing.iter().map(|at| (&self.case(*at).expected, &self.case(*at).given));
         let symptoms = match self.aspect {
-            Aspect::Values => symptoms(unit, pairs, self.judge.report.compared.any_nan),
+            Aspect::Values => symptoms(unit.results(), pairs, self.judge.report.compared.any_nan),
             _ => Vec::new(),
         };
         Finding {

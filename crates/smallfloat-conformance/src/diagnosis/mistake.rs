@@ -32,6 +32,20 @@ pub struct Mistake {
     results: Vec<ResultStep>,
     flags: Vec<FlagStep>,
     made: Made,
+    /// What a unit that computes in one way would give.
+    fixed: Option<Computed>,
+}
+
+/// Results by operands.
+type Compute = dyn Fn(&[u64]) -> Option<CallOutcome> + Send + Sync;
+
+#[derive(Clone)]
+struct Computed(Arc<Compute>);
+
+impl fmt::Debug for Computed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Computed")
+    }
 }
 
 /// How a mistake depends on the ports of a unit.
@@ -92,7 +106,21 @@ impl Mistake {
             results: Vec::new(),
             flags: Vec::new(),
             made: Made::Alike,
+            fixed: None,
         }
+    }
+
+    /// A mistake of a unit that computes in one way.
+    pub(super) fn of_fixed(
+        name: String,
+        compute: impl Fn(&[u64]) -> Option<CallOutcome> + Send + Sync + 'static,
+    ) -> Self {
+        Self { fixed: Some(Computed(Arc::new(compute))), ..Self::new(name) }
+    }
+
+    /// What the mistaken unit gives, of one that computes in one way.
+    pub(super) fn predict_fixed(&self, operands: &[u64]) -> Option<CallOutcome> {
+        (self.fixed.as_ref()?.0)(operands)
     }
 
     /// A mistake of a unit with ports, as it is made at each setting, at one at least.
@@ -228,6 +256,7 @@ impl Mistake {
             results,
             flags: [&self.flags[..], &other.flags[..]].concat(),
             made: Made::Alike,
+            fixed: None,
         })
     }
 

@@ -29,18 +29,20 @@
 mod catalogue;
 mod condition;
 mod edit;
+mod fixed;
 mod judge;
 mod mistake;
 mod ports;
 mod readings;
 mod rules;
 mod steps;
+mod sums;
 mod symptoms;
 
 use smallfloat::Flags;
 
 use crate::diagnosis::judge::Judge;
-use crate::vectors::{CallOutcome, CheckReport, Mismatch};
+use crate::vectors::{CallOutcome, CheckReport, Mismatch, VectorUnit};
 
 pub use condition::Condition;
 pub use mistake::{Mistake, Rules};
@@ -106,10 +108,12 @@ impl Diagnosis {
     /// Returns what would explain one vector that differs, the likeliest first: causes and
     /// hypotheses.
     pub fn explanations(&self, report: &CheckReport, mismatch: &Mismatch) -> Vec<&Mistake> {
-        let (Some(given), Some(unit)) = (&mismatch.given, report.unit.function()) else {
-            return Vec::new();
-        };
+        let Some(given) = &mismatch.given else { return Vec::new() };
         let vector = mistake::Vector { operands: &mismatch.operands, expected: &mismatch.expected };
+        let predict = |mistake: &Mistake| match &report.unit {
+            VectorUnit::Function(unit) => mistake.predict(unit, vector),
+            VectorUnit::Fixed(_) => mistake.predict_fixed(vector.operands),
+        };
         let agree = |these: &CallOutcome, those: &CallOutcome| {
             report.unit.agree(these, those, report.compared.any_nan)
         };
@@ -124,7 +128,7 @@ impl Diagnosis {
             .chain(of_flags)
             .flat_map(|finding| finding.causes.iter().chain(&finding.hypotheses))
             .map(|hypothesis| &hypothesis.mistake)
-            .filter(|mistake| mistake.predict(unit, vector).as_ref().is_some_and(explains))
+            .filter(|mistake| predict(mistake).as_ref().is_some_and(explains))
             .collect()
     }
 }
@@ -132,8 +136,11 @@ impl Diagnosis {
 /// Says what may have caused the differences that a check found. Findings do not depend on the
 /// number of threads.
 pub fn diagnose(report: &CheckReport) -> Diagnosis {
-    match report.unit.function() {
-        Some(unit) if report.mismatches > 0 => Judge::new(report, unit).diagnosis(),
-        _ => Diagnosis::default(),
+    if report.mismatches == 0 {
+        return Diagnosis::default();
+    }
+    match &report.unit {
+        VectorUnit::Function(unit) => Judge::new(report, unit).diagnosis(),
+        VectorUnit::Fixed(unit) => fixed::diagnosis(report, unit),
     }
 }

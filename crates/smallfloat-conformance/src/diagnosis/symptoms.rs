@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use smallfloat::Format;
 
-use crate::vectors::{CallOutcome, UnitUnderTest};
+use crate::vectors::{CallOutcome, Field};
 
 /// A property of the vectors that differ. It tells nothing of how it came about, and so it is never
 /// a cause.
@@ -66,13 +66,13 @@ fn is_largest(format: &Format, code: u64) -> bool {
 
 /// The symptoms of vectors with their right and wrong outcomes, the most frequent first.
 pub(super) fn symptoms<'a>(
-    unit: &UnitUnderTest,
+    results: &[Field],
     vectors: impl Iterator<Item = (&'a CallOutcome, &'a CallOutcome)>,
     any_nan: bool,
 ) -> Vec<Symptom> {
     let mut counts = [0; RELATIONS.len()];
     for (expected, given) in vectors {
-        let fields = unit.results().iter().zip(expected.results().iter().zip(given.results()));
+        let fields = results.iter().zip(expected.results().iter().zip(given.results()));
         let differing: Vec<_> =
             fields.filter(|(field, (right, wrong))| !field.agrees(**right, **wrong, any_nan)).collect();
         for (count, (_, relation)) in counts.iter_mut().zip(RELATIONS) {

@@ -15,12 +15,12 @@ use crate::vectors::unit::{Field, UnitUnderTest};
 
 /// What vectors are of: a function of formats with its roundings, or a unit that computes in one
 /// way.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum VectorUnit {
     /// A function of formats, which may have ports.
     Function(UnitUnderTest),
-    /// A conversion of a list of values.
+    /// A conversion of a list of values, or a sum of products in an accumulator.
     Fixed(FixedUnit),
 }
 
@@ -132,6 +132,14 @@ impl VectorUnit {
         match self {
             Self::Function(unit) => unit.operation().formats().to_vec(),
             Self::Fixed(unit) => unit.fields().filter_map(|field| field.format).collect(),
+        }
+    }
+
+    /// The parameters of a matrix unit.
+    pub(super) fn accumulator(&self) -> Option<String> {
+        match self {
+            Self::Function(_) => None,
+            Self::Fixed(unit) => Some(unit.dot_product()?.matrix_unit()?.fused().to_string()),
         }
     }
 

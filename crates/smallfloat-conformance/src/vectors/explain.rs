@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use smallfloat::{Datum, Exact, Preset, Rounding, project};
+use smallfloat::{Datum, Exact, Format, Preset, Rounding, project};
 
 use crate::vectors::unit::UnitUnderTest;
 
@@ -28,7 +28,24 @@ pub struct Neighbours {
     pub nearer: Option<Nearer>,
 }
 
+impl UnitUnderTest {
+    /// Returns where the exact result of a numeric operation lies; `None` where the format has it,
+    /// and for special results.
+    pub fn place(&self, operands: &[u64]) -> Option<Neighbours> {
+        if self.ports().is_some() {
+            let (unit, operands) = self.chosen(operands).ok()?;
+            return unit.place(operands);
+        }
+        Neighbours::of(self.exact(operands)?, self.operation().result()?)
+    }
+}
+
 impl Neighbours {
+    /// Returns whether it lies in the middle.
+    pub(crate) fn is_tie(&self) -> bool {
+        self.nearer == Some(Nearer::Tie)
+    }
+
     /// Says between which values the exact result lies, each code by its name; `None` where there
     /// is no value on either side.
     pub fn in_words(&self, name: impl Fn(u64) -> String) -> Option<String> {
@@ -45,17 +62,9 @@ impl Neighbours {
             (None, above, _) => format!("below {}", name(above?)),
         })
     }
-}
 
-impl UnitUnderTest {
-    /// Returns where the exact result of a numeric operation lies; `None` where the format has it,
-    /// and for special results.
-    pub fn place(&self, operands: &[u64]) -> Option<Neighbours> {
-        if self.ports().is_some() {
-            let (unit, operands) = self.chosen(operands).ok()?;
-            return unit.place(operands);
-        }
-        let (exact, to) = (self.exact(operands)?, self.operation().result()?);
+    /// Where an exact number lies between the values of a format.
+    pub(super) fn of(exact: Exact, to: &Format) -> Option<Self> {
         let Exact::Finite { negative, significand, exponent, sticky } = exact else { return None };
         let has = u64::try_from(significand)
             .ok()
@@ -79,7 +88,7 @@ impl UnitUnderTest {
                 () => Nearer::Above,
             }
         });
-        Some(Neighbours { below, above, nearer })
+        Some(Self { below, above, nearer })
     }
 }
 

@@ -7,18 +7,26 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use smallfloat::{Codebook, Datum, Exact, FlagPolicy, Flags, Format, Rounded, project_with};
+use smallfloat_kernels::Accumulate;
 
 use crate::error::Error;
+use crate::vectors::dots::DotProduct;
 use crate::vectors::explain::{Nearer, Neighbours};
 use crate::vectors::header::FlagSet;
 use crate::vectors::outcome::CallOutcome;
 use crate::vectors::unit::Field;
 
 /// A unit that takes no rounding mode, saturation mode, preset or ports: a conversion into a list
-/// of values, `Convert<binary32, nf4>`, or out of one, `Convert<nf4, bfloat16>`.
+/// of values, `Convert<binary32, nf4>`, or out of one, `Convert<nf4, bfloat16>`; or a sum of
+/// products as an accumulator adds them, `Dot<32, e4m3fn, e4m3fn, hopper>`.
 ///
 /// A number becomes the nearest value of a list, ties by the list's rule; "inexact" is the only
 /// flag, and a NaN has no result. A value of a list is rounded as its destination does by default.
+///
+/// The operands of a sum are all x, all y, and with a matrix unit the accumulator c that it begins
+/// with; these and the result are codes of binary32, or of binary16 where the unit has that. Units
+/// raise no flags, sums that are `exact` or rounded in a format do. A sum that is not a matrix
+/// unit's becomes binary32, rounded to nearest even, unless a format accumulates it.
 ///
 /// ```
 /// use smallfloat_conformance::vectors::FixedUnit;
@@ -27,7 +35,7 @@ use crate::vectors::unit::Field;
 /// assert_eq!(unit.evaluate(&[0x3d23_d70a])?.results(), [8]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct FixedUnit {
     function: FixedFunction,
     operands: Vec<Field>,
@@ -35,10 +43,11 @@ pub struct FixedUnit {
 }
 
 /// What is computed.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 enum FixedFunction {
     ToList(Codebook),
-    FromList(Codebook, Format),
+    FromList(Format),
+    Dot(DotProduct),
 }
 
 /// What a conversion has on one of its sides.
@@ -64,6 +73,7 @@ impl Side {
 }
 
 const CONVERT: &str = "Convert";
+const DOT: &str = "Dot";
 
 impl FixedUnit {
     /// Returns the conversion into a list or out of one; `None` where neither is one's name.
@@ -77,11 +87,32 @@ impl FixedUnit {
             let (operands, result) = (vec![from.field("x")], [to.field("result")]);
             let function = match (from, to) {
                 (_, Side::List(codebook)) => FixedFunction::ToList(codebook),
-                (Side::List(codebook), Side::Format(format)) => FixedFunction::FromList(codebook, format),
+                (Side::List(_), Side::Format(format)) => FixedFunction::FromList(format),
                 (Side::Format(_), Side::Format(_)) => unreachable!("one side is a list"),
             };
             Ok(Self { function, operands, result })
         })
+    }
+
+    /// Returns the sum of so many products of two formats.
+    ///
+    /// # Errors
+    /// A length out of 1 to 1024; formats that the accumulator does not add.
+    pub fn dot(length: usize, x: &Format, y: &Format, accumulate: Accumulate) -> Result<Self, Error> {
+        let dot = DotProduct::new(length, [*x, *y], accumulate)?;
+        let result = [Field::code("result".into(), &dot.register())];
+        Ok(Self { operands: dot.operands(), result, function: FixedFunction::Dot(dot) })
+    }
+
+    /// The sum of `Dot<…>`.
+    fn parse_dot(parameters: &[&str]) -> Result<Self, Error> {
+        let shape = || Error::DotShape { text: format!("{DOT}<{}>", parameters.join(", ")) };
+        let [length, x, y, accumulate @ ..] = parameters else { return Err(shape()) };
+        let length = length.parse().map_err(|_| shape())?;
+        let (x, y) = (x.parse()?, y.parse()?);
+        // Its parameters have commas too.
+        let accumulate = accumulate.join(",");
+        if accumulate.is_empty() { Err(shape()) } else { Self::dot(length, &x, &y, accumulate.parse()?) }
     }
 
     /// Returns the unit of this name; `None` where it is the name of a function of formats, if of
@@ -93,6 +124,7 @@ impl FixedUnit {
         let (name, parameters) = text.trim().strip_suffix('>')?.split_once('<')?;
         let parameters = split(parameters);
         match parameters[..] {
+            _ if name.eq_ignore_ascii_case(DOT) => Some(Self::parse_dot(&parameters)),
             [from, to] if name.eq_ignore_ascii_case(CONVERT) => Self::convert(from, to),
             [from, to, ..] if name.eq_ignore_ascii_case(CONVERT) => {
                 let unit = Self::convert(from, to)?;
@@ -107,7 +139,16 @@ impl FixedUnit {
     /// The operation's name without its formats.
     pub(super) fn short_name(&self) -> &'static str {
         match self.function {
-            FixedFunction::ToList(_) | FixedFunction::FromList(..) => CONVERT,
+            FixedFunction::ToList(_) | FixedFunction::FromList(_) => CONVERT,
+            FixedFunction::Dot(_) => DOT,
+        }
+    }
+
+    /// The sum of products, if it is one.
+    pub(crate) fn dot_product(&self) -> Option<&DotProduct> {
+        match &self.function {
+            FixedFunction::Dot(dot) => Some(dot),
+            FixedFunction::ToList(_) | FixedFunction::FromList(_) => None,
         }
     }
 
@@ -123,7 +164,10 @@ impl FixedUnit {
 
     /// Returns the flags that lines have where nothing else is said.
     pub fn flags(&self) -> FlagSet {
-        FlagSet::of(self.policy())
+        match self.dot_product() {
+            Some(dot) => dot.policy().map_or(FlagSet::None, FlagSet::of),
+            None => FlagSet::of(self.policy()),
+        }
     }
 
     /// The policy of flags, the default of its formats.
@@ -136,11 +180,26 @@ impl FixedUnit {
         self.operands.iter().chain(&self.result)
     }
 
+    /// The lists that it converts between.
+    pub(crate) fn lists(&self) -> Vec<Codebook> {
+        self.fields().filter_map(|field| field.list).collect()
+    }
+
+    /// The conversion with another list in the place of its only one.
+    pub(crate) fn with_list(&self, list: Codebook) -> Option<Self> {
+        let name = |field: &Field| match (&field.list, &field.format) {
+            (Some(_), _) => Some(list.to_string()),
+            (None, format) => format.map(|format| format.to_string()),
+        };
+        let [own] = self.lists()[..] else { return None };
+        (own != list).then(|| Self::convert(&name(&self.operands[0])?, &name(&self.result[0])?)?.ok())?
+    }
+
     /// The list that numbers are converted into.
-    pub(super) fn destination(&self) -> Option<Codebook> {
+    pub(crate) fn destination(&self) -> Option<Codebook> {
         match self.function {
             FixedFunction::ToList(codebook) => Some(codebook),
-            FixedFunction::FromList(..) => None,
+            FixedFunction::FromList(_) | FixedFunction::Dot(_) => None,
         }
     }
 
@@ -169,18 +228,23 @@ impl FixedUnit {
     }
 
     /// The number that is converted.
-    fn source(&self, operands: &[u64]) -> Datum {
+    pub(crate) fn source(&self, operands: &[u64]) -> Datum {
         self.operands[0].datum(operands[0]).expect("operands are codes of formats or of lists")
     }
 
     /// Returns the exact result before rounding.
     pub fn exact(&self, operands: &[u64]) -> Option<Exact> {
-        Some(Exact::from_datum(self.source(operands)))
+        Some(match self.dot_product() {
+            Some(dot) => dot.exact(operands),
+            None => Exact::from_datum(self.source(operands)),
+        })
     }
 
-    /// Returns where the exact result lies between the values of a list; `None` where it is one of
-    /// them, and out of lists.
+    /// Returns where the exact result lies; `None` where the result is it, and for special results.
     pub fn place(&self, operands: &[u64]) -> Option<Neighbours> {
+        if let Some(format) = &self.result[0].format {
+            return Neighbours::of(self.exact(operands)?, format);
+        }
         let (codebook, x) = (self.destination()?, self.source(operands));
         let code = codebook.encode(Exact::from_datum(x))?;
         let order = codebook.decode(code).compare(&x);
@@ -212,20 +276,21 @@ impl FixedUnit {
         if given != expected {
             return Err(Error::Count { what: "operands", given, expected });
         }
-        let x = self.source(operands);
+        let x = || self.source(operands);
         match &self.function {
             FixedFunction::ToList(codebook) => {
-                let code = codebook.encode(Exact::from_datum(x));
+                let code = codebook.encode(Exact::from_datum(x()));
                 let code = code.ok_or(Error::NoNan { list: codebook.name() })?;
-                let is_exact = codebook.decode(code).compare(&x) == Some(Ordering::Equal);
+                let is_exact = codebook.decode(code).compare(&x()) == Some(Ordering::Equal);
                 let flags = if is_exact { Flags::NONE } else { Flags::INEXACT };
                 Ok(CallOutcome::one(code.into(), flags))
             }
-            FixedFunction::FromList(_, to) => {
+            FixedFunction::FromList(to) => {
                 let Rounded { value, flags } =
-                    project_with(Exact::from_datum(x), to, &to.default_projection(), self.policy());
+                    project_with(Exact::from_datum(x()), to, &to.default_projection(), self.policy());
                 Ok(CallOutcome::one(value, flags))
             }
+            FixedFunction::Dot(dot) => Ok(dot.evaluate(operands)),
         }
     }
 }
@@ -253,6 +318,9 @@ const OPTIONS: [&str; 3] = ["semantics=", "scale=", "clamp="];
 
 impl fmt::Display for FixedUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(dot) = self.dot_product() {
+            return dot.fmt(f);
+        }
         let name = |field: &Field| match (&field.list, &field.format) {
             (Some(list), _) => list.to_string(),
             (None, Some(format)) => format.to_string(),

@@ -28,6 +28,7 @@
 
 mod any_unit;
 mod check;
+mod dots;
 mod explain;
 mod fixed;
 pub(crate) mod generate;
@@ -41,6 +42,7 @@ mod unit;
 pub use any_unit::VectorUnit;
 pub(crate) use check::OperandFile;
 pub use check::{CheckOptions, CheckReport, Mismatch, check};
+pub(crate) use dots::DotProduct;
 pub(crate) use explain::below_tie;
 pub use explain::{Nearer, Neighbours};
 pub use fixed::FixedUnit;
@@ -50,4 +52,5 @@ pub use layout::LineLayout;
 pub use level::CoverageLevel;
 pub use outcome::CallOutcome;
 pub use ports::Ports;
+pub use smallfloat_kernels::Accumulate;
 pub use unit::{CLASSES, Field, UnitUnderTest, under};

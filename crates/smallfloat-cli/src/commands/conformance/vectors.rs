@@ -50,6 +50,8 @@ Examples:
   smallfloat vectors gen --op convert --from binary32 --to cfloat8_1_4_3:bias=7 \\
       --rounding stochastic-a --random-bits 8 --layout readmemh -o sr.hex
   smallfloat vectors gen --op 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>'
+  smallfloat vectors gen --op dot --format e4m3fn --accumulate hopper --length 64
+  smallfloat vectors gen --from bfloat16 --to nf4
   smallfloat vectors gen --op FMA --format binary16 --flags riscv
   smallfloat vectors gen --from binary16 --to cfloat8_1_4_3 --ports bias,rounding --count 1000000
   smallfloat vectors gen --op FMA --format binary32 --only random --count 1000000 --shard 2/8
@@ -61,6 +63,7 @@ in the order of another register (--flag-order). --flags names the unit's rules 
 --ports has columns in front: the bias as a number, rounding as RISC-V's rm (0 nearest-even, 1
 toward-zero, 2 toward-negative, 3 toward-positive, 4 nearest-away, 5 to-odd), saturation (0 satfinite,
 1 satpropagate, 2 satnone, 3 satnone-v40); x_bias, y_bias, z_bias and result_bias are apart.
+Sums of products (dot) have all x, all y and the accumulator that a matrix unit begins with.
 Blocks are a scale and its elements, one after the other; their flags are those of all elements.
 The header names operation, formats, rules and flags, seed and number of lines; the last line is a
 comment with the SHA-256 of the lines as the testfloat layout has them.

@@ -301,8 +301,8 @@ fn print_mismatch(
         writeln!(out, "  {:<8} {word}", field.name)?;
     }
     let (unit, operands) = report.unit.chosen(&mismatch.operands)?;
-    for (field, code) in unit.operands().iter().zip(operands) {
-        writeln!(out, "  {:<9}{}", field.name, number(field, *code))?;
+    for (name, field, code) in alike(unit.operands(), operands) {
+        writeln!(out, "  {name:<9}{}", number(field, code))?;
     }
     if let Some(exact) = unit.exact(operands) {
         writeln!(out, "  {:<9}{}", "exact", exact_text(&exact))?;
@@ -321,6 +321,22 @@ fn print_mismatch(
         writeln!(out, "  {:<9}{mistake}", "as if")?;
     }
     Ok(())
+}
+
+/// Operands with their names; neighbours among the elements of one block are one, `x2-x31`, where
+/// they have one code.
+fn alike<'a>(fields: &'a [Field], codes: &[u64]) -> Vec<(String, &'a Field, u64)> {
+    let stem = |field: &'a Field| field.name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let mut rows: Vec<(String, &Field, u64)> = Vec::new();
+    for (field, &code) in fields.iter().zip(codes) {
+        match rows.last_mut() {
+            Some((name, first, same)) if stem(first) == stem(field) && *same == code => {
+                *name = format!("{}-{}", first.name, field.name);
+            }
+            _ => rows.push((field.name.clone(), field, code)),
+        }
+    }
+    rows
 }
 
 /// Results and flags; of many results those that differ from the right ones.

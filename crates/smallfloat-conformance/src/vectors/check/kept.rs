@@ -4,7 +4,7 @@ use crate::vectors::outcome::CallOutcome;
 
 /// Vectors that agree and are kept, at most.
 const AGREEING: usize = 1 << 18;
-/// Numbers of these, at most: those of blocks have many.
+/// Numbers of vectors of a kind, at most: blocks and sums have many.
 const NUMBERS: usize = 1 << 22;
 /// Vectors that differ and are kept, at most.
 const FAILING: usize = 1 << 17;
@@ -81,7 +81,8 @@ impl KeptVectors {
             let kept = self.agreeing.chunks_exact(width).filter(|operands| lot(operands) & thin == 0);
             self.agreeing = kept.flatten().copied().collect();
         }
-        while self.failing.len() > FAILING && self.thinning.failing < u64::from(u32::MAX) {
+        while self.failing.len() > FAILING.min(NUMBERS / width) && self.thinning.failing < u64::from(u32::MAX)
+        {
             let thin = 2 * self.thinning.failing + 1;
             self.thinning.failing = thin;
             self.failing.retain(|vector| lot(&vector.operands) & thin == 0);

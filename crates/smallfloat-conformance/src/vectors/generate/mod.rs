@@ -1,6 +1,7 @@
 //! [`generate`]: the lines of a plan, computed on all threads and delivered in order.
 
 pub(crate) mod directed;
+mod dots;
 mod lists;
 mod plan;
 pub(crate) mod pools;

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::named::by_name;
 use crate::vectors::any_unit::VectorUnit;
 use crate::vectors::generate::random::Weighted;
-use crate::vectors::generate::{directed, lists, pools};
+use crate::vectors::generate::{directed, dots, lists, pools};
 use crate::vectors::level::CoverageLevel;
 use crate::vectors::unit::UnitUnderTest;
 
@@ -293,7 +293,10 @@ fn sections(
         sections.extend(product(unit, level));
         let models = match unit {
             VectorUnit::Function(unit) => directed::models(unit, level)?,
-            VectorUnit::Fixed(unit) => lists::models(unit),
+            VectorUnit::Fixed(unit) => match unit.dot_product() {
+                Some(dot) => dots::models(dot, level),
+                None => lists::models(unit),
+            },
         };
         for model in models {
             let lines = (model.operands.len() / fields.len()) as u64;

@@ -6,8 +6,9 @@ use smallfloat::{Datum, Format};
 use smallfloat_kernels::{Generator, Level};
 
 use crate::vectors::any_unit::VectorUnit;
+use crate::vectors::dots::ACCUMULATOR;
 use crate::vectors::generate::LINES;
-use crate::vectors::generate::{lists, pools};
+use crate::vectors::generate::{dots, lists, pools};
 use crate::vectors::unit::Field;
 
 /// Random operands of one unit.
@@ -19,9 +20,17 @@ pub(super) struct Weighted {
     fields: Vec<Field>,
     /// Interesting codes of each field.
     pools: Vec<Vec<u64>>,
-    /// If the result is a value of a list, the operands nearest to values and middles: the operand
-    /// may be near one of them, and is no NaN.
-    places: Vec<u64>,
+    kind: Kind,
+}
+
+/// What is drawn besides any code.
+#[derive(Clone, Debug)]
+enum Kind {
+    Any,
+    /// The result is a value of a list: the operand may be near one of these codes, and is no NaN.
+    Beside(Vec<u64>),
+    /// The operands of a sum, which one infinity or NaN decides: of eight lines one may have them.
+    Sum,
 }
 
 /// Interesting codes that random draws choose from.
@@ -31,11 +40,15 @@ impl Weighted {
     pub(super) fn new(unit: &VectorUnit, seed: u64, stream: u64) -> Self {
         let fields = unit.operands().to_vec();
         let pools = fields.iter().map(|field| pools::of_unit(unit, field, POOL)).collect();
-        let places = match unit {
-            VectorUnit::Fixed(unit) => lists::places(unit),
-            VectorUnit::Function(_) => Vec::new(),
+        let kind = match unit {
+            VectorUnit::Fixed(unit) if unit.dot_product().is_some() => Kind::Sum,
+            VectorUnit::Fixed(unit) => {
+                let places = lists::places(unit);
+                if places.is_empty() { Kind::Any } else { Kind::Beside(places) }
+            }
+            VectorUnit::Function(_) => Kind::Any,
         };
-        Self { seed, stream, fields, pools, places }
+        Self { seed, stream, fields, pools, kind }
     }
 
     /// The operands of as many lines as there is room for, from line `first` on. A field's words
@@ -43,31 +56,42 @@ impl Weighted {
     ///
     /// A quarter each: any code; any exponent with a significand of long runs of equal bits
     /// (TestFloat's weighting); an interesting code; a value whose exponent is near the first
-    /// operand's, so that sums align and cancel, or near a place of the list that the result is of.
+    /// operand's, so that sums align and cancel, or near a value or middle of the list that the
+    /// result is of.
     pub(super) fn fill(&self, first: u64, operands: &mut [u64]) {
         let (width, level) = (self.fields.len(), Level::detected());
         let mut blocks = [[0; 4]; LINES];
         for (operands, first) in operands.chunks_mut(LINES * width).zip((first..).step_by(LINES)) {
             let blocks = &mut blocks[..operands.len() / width];
-            for (at, field) in self.fields.iter().enumerate() {
+            for at in 0..width {
                 let generator =
                     Generator::Philox(Philox { seed: self.seed, stream: self.stream + at as u64 });
                 generator.fill_blocks(level, first, blocks);
-                for (operands, words) in operands.chunks_exact_mut(width).zip(&*blocks) {
-                    // All but the first field may look at the first.
-                    let aim = self.fields[0].format.filter(|_| at > 0).map(|format| (format, operands[0]));
-                    let code = match (words[2] % 4, self.places.len()) {
-                        (2, places @ 1..) => {
-                            beside(field, self.places[words[2] as usize / 4 % places], *words)
-                        }
-                        _ => draw(field, &self.pools[at], aim, *words),
-                    };
-                    let is_nan = || field.datum(code).is_some_and(|datum| datum.is_nan());
-                    operands[at] = match self.places.len() {
-                        places @ 1.. if is_nan() => self.places[words[3] as usize % places],
-                        _ => code,
-                    };
+                for ((operands, words), line) in operands.chunks_exact_mut(width).zip(&*blocks).zip(first..) {
+                    operands[at] = self.code(at, operands[0], *words, line);
                 }
+            }
+        }
+    }
+
+    /// The code of a field on a line, after that of the first field.
+    fn code(&self, at: usize, first: u64, words: [u32; 4], line: u64) -> u64 {
+        let (field, pool, [a, b, c, d]) = (&self.fields[at], &self.pools[at], words);
+        // All but the first field may look at the first.
+        let aim = self.fields[0].format.filter(|_| at > 0).map(|format| (format, first));
+        match &self.kind {
+            Kind::Any => draw(field, pool, aim, words),
+            Kind::Beside(places) => {
+                let near = places[c as usize / 4 % places.len()];
+                let code =
+                    if c % 4 == 2 { beside(field, near, words) } else { draw(field, pool, aim, words) };
+                if field.datum(code).is_some_and(|datum| datum.is_nan()) { near } else { code }
+            }
+            Kind::Sum => {
+                // An accumulator of any exponent would decide most sums.
+                let is_near = field.name == ACCUMULATOR && c % 4 != 1;
+                let code = draw(field, pool, aim, if is_near { [a, b, 2, d] } else { words });
+                if line.is_multiple_of(8) { code } else { dots::finite(field, code) }
             }
         }
     }
