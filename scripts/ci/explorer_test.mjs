@@ -113,6 +113,44 @@ async function arithmeticAgainstTheCommand() {
   await page.close();
 }
 
+async function listsAgainstTheCommand() {
+  const page = await open();
+  await page.goto(`${address}#tab=values`);
+  // A list typed as a format leads to its view.
+  await choose(page, "NF4");
+  same(await page.locator("#view-lists").isVisible(), true, "the view of lists");
+  same(await page.locator(".trouble:visible").count(), 0, "nf4 is understood");
+  const hex = (selector) => value(page, `#view-lists ${selector} code`);
+  for (const [list, cells] of [["nf4", 16], ["bnb-fp4", 16], ["int4", 16], ["mxint8", 256]]) {
+    await page.getByLabel("List", { exact: true }).selectOption(list);
+    const texts = ["0.1", "-0.3", "2.5", "-7", "1e9", "-inf", "0"];
+    const right = JSON.parse(command("convert", "--to", list, "--json", "--", ...texts));
+    for (const [i, text] of texts.entries()) {
+      await page.getByLabel("Number", { exact: true }).fill(text);
+      await settled(page);
+      same(await hex(".reading"), right[i].code, `${list} ${text}`);
+      same(await page.locator("#view-lists .cell[aria-selected]").getAttribute("data-code"), String(Number(right[i].code)), `the cell of ${list} ${text}`);
+    }
+    same(await page.locator("#view-lists .cell").count(), cells, `codes of ${list}`);
+  }
+  // int4: from 0 to the right and down, 5; its neighbours are 4 and 6.
+  await page.getByLabel("List", { exact: true }).selectOption("int4");
+  await page.getByLabel("Number", { exact: true }).fill("#0");
+  await settled(page);
+  await page.locator("#view-lists .cell[aria-selected]").focus();
+  for (const key of ["ArrowRight", "ArrowDown"]) {
+    await page.keyboard.press(key);
+    await settled(page);
+  }
+  same(await hex(".reading"), "0x5", "arrows go through the codes of a list");
+  same((await page.locator("#view-lists .step small:not(.gap)").allTextContents()).join(), "0x4,0x6", "the values beside it");
+  same((await page.locator("#view-lists .step .gap").allTextContents()).join(), "middle 4.5,middle 5.5", "and the middles");
+  await page.getByLabel("Number", { exact: true }).fill("nan");
+  await settled(page);
+  same(await value(page, "#view-lists .trouble"), "int4 has no NaN", "NaN is refused");
+  await page.close();
+}
+
 async function tensorAgainstTheCommand(file) {
   const page = await open();
   await page.goto(`${address}#tab=compare&format=cfloat8_1_4_3:bias=7&with=e4m3fn`);
@@ -318,7 +356,7 @@ async function hostileInput() {
     await page.goto("about:blank");
     await page.goto(address + hash);
     await settled(page);
-    same(await page.locator(".tab").count(), 4, `the page stands with ${hash}`);
+    same(await page.locator(".tab").count(), 5, `the page stands with ${hash}`);
   }
   await page.close();
 }
@@ -352,7 +390,7 @@ async function everyViewIsWhole() {
 
 try {
   const file = weights(join(work, "weights.npy"));
-  const tests = [valuesAgainstTheCommand, arithmeticAgainstTheCommand, () => tensorAgainstTheCommand(file), namesAreCompleted, keyboardAlone, linksLeadBack, hostileInput, everyViewIsWhole];
+  const tests = [valuesAgainstTheCommand, arithmeticAgainstTheCommand, listsAgainstTheCommand, () => tensorAgainstTheCommand(file), namesAreCompleted, keyboardAlone, linksLeadBack, hostileInput, everyViewIsWhole];
   // Without a server no answer can be held back.
   if (child) tests.push(answersLeaveFieldsAlone);
   for (const test of tests) {

@@ -10,6 +10,8 @@ export const VIEWS = {
   linear: "#format=cfloat8_1_4_3:bias=7&code=7&scale=linear&lo=-0.00003&hi=0.00012",
   round: "#tab=round&format=cfloat8_1_4_3:bias=7&value=1.1",
   compare: "#tab=compare&format=cfloat8_1_4_3:bias=11&value=0.3&with=e4m3fn;e5m2;binary8p3se",
+  lists: "#tab=lists&list=nf4&value=0.1",
+  lists8: "#tab=lists&list=mxint8&value=-1.3",
   arithmetic: "#tab=arithmetic&format=cfloat8_1_4_3:bias=7",
   codes16: "#format=binary16&code=15360&page=60",
 };

@@ -431,6 +431,94 @@ fn tensors_over_formats() {
     assert!(refused(b"PK\x03\x04 and more of it".to_vec(), None, &["e5m2"]).contains("zip archive"));
 }
 
+/// NF4 as QLoRA prints it (arXiv 2305.14314, appendix E), and bitsandbytes' FP4 by its fractions.
+const NF4: [f32; 16] = [
+    -1.0,
+    -0.696_192_8,
+    -0.525_073_05,
+    -0.394_917_5,
+    -0.284_441_38,
+    -0.184_773_43,
+    -0.091_050_036,
+    0.0,
+    0.079_580_3,
+    0.160_930_2,
+    0.246_112_3,
+    0.337_915_24,
+    0.440_709_83,
+    0.562_617,
+    0.722_956_84,
+    1.0,
+];
+const FP4: [f32; 8] = [0.0, 1.0 / 192.0, 2.0 / 3.0, 1.0, 1.0 / 3.0, 0.5, 1.0 / 6.0, 0.25];
+
+/// Numbers fall on the value that is nearest of all; those in a middle where the list's rule says.
+#[test]
+fn lists_have_the_nearest_value() {
+    let fp4: Vec<f32> = FP4.iter().copied().chain(FP4.map(|value| -value)).collect();
+    let int4: Vec<f32> = (0..16_i16).map(|code| f32::from(if code < 8 { code } else { code - 16 })).collect();
+    for (name, values) in [("nf4", &NF4[..]), ("bnb-fp4", &fp4), ("int4", &int4)] {
+        let list = told(&json!({"ask": "list", "list": name}));
+        assert_eq!((&list["columns"], &list["fell"]), (&json!(4), &Value::Null));
+        let codes = list["codes"].as_array().expect("codes");
+        assert_eq!(codes.len(), values.len());
+        for (code, value) in codes.iter().zip(values) {
+            assert_eq!(number(&code["value"]["exact"]), f64::from(*value), "{name}: {code}");
+            assert_eq!(code["at"], json!(f64::from(*value)));
+            // The middle to the next higher value; binary64 has it.
+            let next = values.iter().copied().filter(|next| next > value).fold(f32::INFINITY, f32::min);
+            let has_middle = next < f32::INFINITY && !code["rank"].is_null();
+            let middle = f64::midpoint(f64::from(*value), f64::from(next));
+            assert_eq!(has_middle, !code["middle"].is_null(), "{name}: {code}");
+            if has_middle {
+                assert_eq!(number(&code["middle"]["value"]["exact"]), middle, "{name}: {code}");
+                // There ties go down to NF4's lower value, FP4's nearer to zero, int4's even code.
+                let (own, text) = (code["code"].as_u64().expect("a code"), &code["middle"]["value"]["exact"]);
+                let fell = told(&json!({"ask": "list", "list": name, "text": text}))["fell"].clone();
+                let is_up = match name {
+                    "nf4" => false,
+                    "bnb-fp4" => *value < 0.0,
+                    _ => own % 2 == 1,
+                };
+                let right = if is_up { next } else { *value };
+                let reached =
+                    values[usize::try_from(fell["code"].as_u64().expect("a code")).expect("4 bits")];
+                assert_eq!(
+                    (&fell["tie"], &code["middle"]["up"]),
+                    (&json!(true), &json!(is_up)),
+                    "{name}: {fell}"
+                );
+                assert_eq!(reached, right, "{name}: {fell}");
+                assert_eq!(number(&fell["error"]["exact"]), f64::from(right) - middle, "{name}: {fell}");
+            }
+        }
+        for thousandth in (-9500..9500).step_by(77) {
+            let x = f64::from(thousandth) / 1024.0;
+            let text = format!("{thousandth}p-10");
+            let fell = told(&json!({"ask": "list", "list": name, "text": text}))["fell"].clone();
+            let reached = values[usize::try_from(fell["code"].as_u64().expect("a code")).expect("4 bits")];
+            let apart = |value: f32| (f64::from(value) - x).abs();
+            let least = values.iter().copied().map(apart).fold(f64::INFINITY, f64::min);
+            assert_eq!((apart(reached), &fell["at"]), (least, &json!(x)), "{name}: {fell}");
+            assert_eq!(fell["exact"], json!(least == 0.0), "{name}: {fell}");
+        }
+    }
+    // Of 256 integers the lowest is never given, but may be typed.
+    let mxint8 = |text: &str| told(&json!({"ask": "list", "list": "mxint8", "text": text}));
+    assert_eq!(mxint8("-2")["fell"]["code"], 0x81);
+    let typed = mxint8("#80");
+    assert_eq!(
+        (&typed["fell"]["code"], &typed["fell"]["typed_code"], &typed["fell"]["exact"], &typed["columns"]),
+        (&json!(0x80), &json!(true), &json!(true), &json!(16))
+    );
+    assert_eq!(typed["codes"][0x80]["rank"], Value::Null);
+    assert_eq!((&mxint8("inf")["fell"]["code"], &mxint8("inf")["fell"]["at"]), (&json!(0x7f), &Value::Null));
+    // No binary fraction is 0.1, so that its error is rounded.
+    let tenth = told(&json!({"ask": "list", "list": "nf4", "text": "0.1"}))["fell"].clone();
+    assert_eq!((&tenth["code"], &tenth["error"]["exact"]), (&json!(8), &Value::Null));
+    assert!(tenth["error"]["decimal"].as_str().expect("text").starts_with("≈-0.0204"), "{tenth}");
+}
+
 fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
@@ -476,6 +564,10 @@ fn what_is_not_understood_is_said() {
             "lo must be below hi",
         ),
         (json!({"ask": "line", "format": "e5m2", "scale": "log", "most": 0}), "from 1 to 4096"),
+        (json!({"ask": "list", "list": "nf5"}), "the list `nf5` is not known; there are nf4, sf4, bnb-fp4"),
+        (json!({"ask": "list", "list": "nf4", "text": "nan"}), "nf4 has no NaN"),
+        (json!({"ask": "list", "list": "nf4", "text": "#10"}), "the code is 16; it must be from 0 to 15"),
+        (json!({"ask": "list", "list": "nf4", "text": "one"}), "`one`"),
         (json!({"ask": "line", "format": "e5m2", "scale": "cubic", "most": 1}), "cubic"),
     ] {
         let error = ask(&question).expect_err("refused");
@@ -483,6 +575,9 @@ fn what_is_not_understood_is_said() {
     }
     // Every format of the catalogue and every kind of specials has a card.
     let catalogue = told(&json!({"ask": "catalogue"}));
+    for list in catalogue["lists"].as_array().expect("lists") {
+        assert_eq!(told(&json!({"ask": "list", "list": list}))["name"], *list);
+    }
     for named in catalogue["formats"].as_array().expect("formats") {
         let card = told(&json!({"ask": "format", "name": named["name"]}));
         assert_eq!((&card["name"], &card["source"]), (&named["name"], &named["source"]));

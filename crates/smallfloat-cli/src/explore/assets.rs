@@ -30,6 +30,7 @@ const ASSETS: &[Asset] = assets! {
     "/codes.js" SCRIPT "codes.js";
     "/round.js" SCRIPT "round.js";
     "/compare.js" SCRIPT "compare.js";
+    "/lists.js" SCRIPT "lists.js";
     "/arithmetic.js" SCRIPT "arithmetic.js";
     "/icon.svg" SVG "icon.svg";
 };

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use smallfloat::formats::CATALOGUE;
-use smallfloat::{Datum, Format, FormatSpec, Preset, Rounding, Saturation, Subnormals};
+use smallfloat::{Codebook, Datum, Format, FormatSpec, Preset, Rounding, Saturation, Subnormals};
 
 use crate::describe;
 use crate::explorer::dyadic::Dyadic;
@@ -13,6 +13,8 @@ use crate::explorer::number::Value;
 pub struct Catalogue {
     /// The named formats, Tesla's configurable ones at the bias of IEEE 754's.
     pub formats: Vec<CatalogueEntry>,
+    /// The names of the lists of values, which are no formats.
+    pub lists: Vec<&'static str>,
     /// The presets' names.
     pub presets: Vec<&'static str>,
     /// The saturation modes' names.
@@ -102,6 +104,7 @@ pub(super) fn catalogue() -> Catalogue {
                 source: row.source,
             })
             .collect(),
+        lists: Codebook::ALL.iter().map(Codebook::name).collect(),
         presets: Preset::ALL.iter().copied().map(Preset::name).collect(),
         saturations: Saturation::ALL.iter().copied().map(Saturation::name).collect(),
         roundings: Rounding::DETERMINISTIC.iter().copied().map(Rounding::name).collect(),

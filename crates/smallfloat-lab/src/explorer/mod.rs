@@ -14,6 +14,7 @@ mod dyadic;
 mod error;
 pub mod grid;
 pub mod line;
+pub mod list;
 pub mod number;
 pub mod rounding;
 pub mod tensor;
@@ -54,6 +55,8 @@ pub enum Question {
     Round(rounding::RoundRequest),
     /// Formats side by side.
     Compare(compare::CompareRequest),
+    /// A list of values, and the nearest one to a number.
+    List(list::ListRequest),
     /// An operation step by step.
     Arithmetic(arithmetic::ArithmeticRequest),
 }
@@ -76,6 +79,8 @@ pub enum Reply {
     Round(Box<rounding::RoundedInModes>),
     /// To [`Question::Compare`].
     Compare(compare::FormatComparison),
+    /// To [`Question::List`].
+    List(list::ListedValues),
     /// To [`Question::Arithmetic`].
     Arithmetic(Box<arithmetic::OperationSteps>),
 }
@@ -97,6 +102,7 @@ pub fn answer(question: &Question) -> Result<Reply, ExplorerError> {
         Question::Grid { format: name, page } => Reply::Grid(grid::grid(&listed(name)?, *page)?),
         Question::Round(request) => Reply::Round(Box::new(rounding::round(request)?)),
         Question::Compare(request) => Reply::Compare(compare::compare(request)?),
+        Question::List(request) => Reply::List(list::list(request)?),
         Question::Arithmetic(request) => Reply::Arithmetic(Box::new(arithmetic::steps(request)?)),
     })
 }

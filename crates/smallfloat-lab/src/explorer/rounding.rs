@@ -250,7 +250,7 @@ impl ExactOperand {
 }
 
 /// A value that is not known to its last bit.
-fn rough(value: Value) -> Value {
+pub(super) fn rough(value: Value) -> Value {
     let marked = value.decimal.starts_with('≈') || value.decimal == "0";
     let decimal = if marked { value.decimal } else { format!("≈{}", value.decimal) };
     Value { exact: None, decimal }

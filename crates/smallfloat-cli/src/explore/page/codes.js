@@ -1,6 +1,6 @@
 // A code by its bits, and all codes in a square.
 
-import { $, ask, brief, el, equals, exact, fitted, latest, minus, trouble } from "./elements.js";
+import { $, ask, beside, brief, el, equals, exact, fitted, latest, minus, trouble } from "./elements.js";
 import { current, onFormat } from "./format.js";
 import { mark, reveal } from "./line.js";
 import { change, state, watch } from "./state.js";
@@ -163,13 +163,9 @@ function follow(fresh = false) {
 }
 
 function keys(event) {
-  const all = [...square.querySelectorAll(".cell")];
-  const i = all.indexOf(event.target);
-  const row = grid?.columns;
-  const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -row, ArrowDown: row, Home: -(i % row), End: row - 1 - (i % row), PageUp: -i, PageDown: all.length - 1 - i }[event.key];
-  if (i < 0 || by === undefined || !all[i + by]) return;
+  const to = grid && beside([...square.querySelectorAll(".cell")], event.target, grid.columns, event.key);
+  if (!to) return;
   event.preventDefault();
-  const to = all[i + by];
   if (isOverview()) {
     event.target.tabIndex = -1;
     to.tabIndex = 0;

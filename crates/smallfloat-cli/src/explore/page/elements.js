@@ -92,6 +92,13 @@ export function options(select, choices, chosen) {
   select.value = chosen;
 }
 
+// The cell of a square that a key leads to from another one.
+export function beside(cells, from, columns, key) {
+  const i = cells.indexOf(from);
+  const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns, Home: -(i % columns), End: columns - 1 - (i % columns), PageUp: -i, PageDown: cells.length - 1 - i }[key];
+  return i < 0 || by === undefined ? undefined : cells[i + by];
+}
+
 let ids = 0;
 
 // A control with its label above.

@@ -31,7 +31,7 @@ const READINGS = [
 
 // The answer about the current format, for the other views.
 export const current = { card: null };
-export const catalogue = { formats: [], presets: [], saturations: [], roundings: [] };
+export const catalogue = { formats: [], lists: [], presets: [], saturations: [], roundings: [] };
 
 const choose = el("select");
 const name = el("input", { type: "text", spellcheck: "false", autocapitalize: "off", autocomplete: "off" });
@@ -53,10 +53,18 @@ export async function start() {
     const builder = BUILDERS.find(([value]) => value === choose.value);
     change({ format: builder ? builder[2] : choose.value });
   });
-  name.addEventListener("change", () => change({ format: name.value.trim() }));
-  name.addEventListener("keydown", (event) => event.key === "Enter" && change({ format: name.value.trim() }));
+  name.addEventListener("change", enter);
+  name.addEventListener("keydown", (event) => event.key === "Enter" && enter());
   $("format").append(field("Choose", choose), field("Name", name, "as the command takes it; type any"), wrong, note, controls, follows);
   watch((changed) => changed.has("format") && refresh());
+}
+
+// Takes over what was typed. A list of values is no format, and has a view of its own.
+function enter() {
+  const list = catalogue.lists.find((list) => list === name.value.trim().toLowerCase());
+  if (!list) return change({ format: name.value.trim() });
+  name.value = written;
+  change({ tab: "lists", list });
 }
 
 export const refresh = latest(async (signal) => {

@@ -6,10 +6,11 @@ import * as compare from "./compare.js";
 import { $, el, trouble } from "./elements.js";
 import * as format from "./format.js";
 import * as line from "./line.js";
+import * as lists from "./lists.js";
 import * as round from "./round.js";
 import { announceAll, change, follow, state, watch } from "./state.js";
 
-const TABS = [["values", "Values"], ["round", "Round"], ["compare", "Compare"], ["arithmetic", "Arithmetic"]];
+const TABS = [["values", "Values"], ["round", "Round"], ["compare", "Compare"], ["lists", "Lists"], ["arithmetic", "Arithmetic"]];
 
 function tabs() {
   const list = document.querySelector(".tabs");
@@ -70,7 +71,7 @@ async function begin() {
   follow();
   tabs();
   await format.start();
-  for (const view of [line, codes, round, compare, arithmetic]) view.start();
+  for (const view of [line, codes, round, compare, lists, arithmetic]) view.start();
   format.refresh();
   window.addEventListener("hashchange", () => {
     follow();

@@ -13,6 +13,7 @@ const DEFAULTS = {
   saturation: "",
   bits: 8,
   with: ["e4m3fn", "e5m2"],
+  list: "nf4",
   operation: "fma",
   x: "1.1",
   y: "3",
