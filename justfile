@@ -141,7 +141,7 @@ fuzz seconds="3600":
 
 # Quantize runs killed at random times.
 kills count="10000":
-    SMALLFLOAT_KILLS={{count}} cargo test --release -p smallfloat-cli --test faults -- --nocapture killed_at_random_times
+    SMALLFLOAT_KILLS={{count}} cargo test --release -p smallfloat-cli --test all -- --nocapture trouble::faults::killed_at_random_times
 
 # A checkpoint of 8 GB quantized and held against its source: time beside copying, peak memory. Wants a quiet machine.
 large-checkpoint folder="/tmp":

@@ -1,6 +1,5 @@
 //! The command as its users see it: one binary, so that tests are linked once and run side by side.
 
-#[path = "../common/mod.rs"]
 mod common;
 
 mod against;
@@ -26,4 +25,6 @@ mod schemes;
 mod shards;
 mod supports;
 mod train;
+#[cfg(target_os = "linux")]
+mod trouble;
 mod vectors;

@@ -4,9 +4,6 @@
 //! or the new one, whole.
 //!
 //! `SMALLFLOAT_KILLS` is the number of random kills. What is counted is printed.
-#![cfg(target_os = "linux")]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Place, f32s, fault_library, numbers};
+use crate::common::{Place, f32s, fault_library, numbers};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use safetensors::tensor::Dtype;

@@ -1,6 +1,5 @@
 //! What the command's tests share: the command in a folder, its output, and files of tensors made
 //! by the reference crate.
-#![allow(dead_code, reason = "each test program uses its part")]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -146,7 +145,7 @@ pub(crate) fn numbers(n: usize, scale: f32) -> Vec<f32> {
 /// Builds the library that catches calls; none where there is no compiler.
 pub(crate) fn fault_library(folder: &Path) -> Option<PathBuf> {
     let (source, library) =
-        (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/shim.c"), folder.join("shim.so"));
+        (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/trouble/shim.c"), folder.join("shim.so"));
     let built = std::process::Command::new("cc")
         .args(["-shared", "-fPIC", "-O1", "-o"])
         .arg(&library)

@@ -3,10 +3,9 @@
 //! Whatever happens, the output is the old file or the new one, whole; an error leaves no temporary
 //! and says what happened; what a killed run leaves is found by the next.
 //!
-//! The calls are caught by a small library (`faults/shim.c`) that stands before the C library. It
+//! The calls are caught by a small library (`shim.c`) that stands before the C library. It
 //! is built with the system's C compiler; without one these tests say so and pass.
 //! `SMALLFLOAT_KILLS` is the number of random kills.
-#![cfg(target_os = "linux")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,9 +18,7 @@ use safetensors::tensor::{Dtype, TensorView, serialize};
 use smallfloat_tensor::leftovers;
 use tempfile::TempDir;
 
-mod common;
-
-use common::fault_library;
+use crate::common::fault_library;
 
 const IN: &str = "in.safetensors";
 const OUT: &str = "out.safetensors";
