@@ -55,8 +55,8 @@ mod _core {
     use super::policy::{flag_policies, generators, presets, roundings, saturations};
     #[pymodule_export]
     use super::tensors::files::{
-        apply_shard, dequantize_path, finalize_plan, plan_path, plan_summary, quantize_path, read_tensors,
-        read_values, schemes, value_lists, verify, write_tensors,
+        apply_shard, dequantize_path, finalize_plan, plan_path, plan_summary, quantize_path, read_container,
+        read_tensors, read_values, schemes, value_lists, verify, write_tensors,
     };
     #[pymodule_export]
     use super::tensors::memory::{PyDequantizer, PyQuantizer};

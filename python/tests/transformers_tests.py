@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
@@ -138,15 +139,31 @@ def test_folders_of_a_models_own_save_pretrained_are_read(make, config, tmp_path
     for name in told:
         module, _, weight = name.rpartition(".")
         assert torch.equal(getattr(model.get_submodule(module), weight), torch.from_numpy(values[name]))
+    with_codes = [file for file in files if told & set(safe_open(file, "pt").keys())]
+    held = {name: tensor for file in with_codes for name, tensor in sf.load(file).items()}
+    assert held.keys() == told
+    assert all(np.array_equal(tensor.dequantize(), values[name]) for name, tensor in held.items())
     sf.quantize_file(tmp_path / "small", tmp_path / "other", "mxfp8-e4m3")
     loaded = transformers.AutoModel.from_pretrained(tmp_path / "other")
     assert len(sft.entries(loaded)) >= 8
 
 
+def test_a_file_of_a_models_own_save_pretrained_is_loaded_into_a_model(tmp_path):
+    model = bert()
+    sftr.quantize_(model, "mxfp4")
+    model.save_pretrained(tmp_path)
+    other = bert()
+    sft.load_(other, tmp_path / "model.safetensors")
+    stored = sft.entries(model)
+    assert sft.entries(other).keys() == stored.keys() and len(stored) >= 8
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(tensor, other.state_dict()[name]), name
+
+
 @pytest.mark.parametrize(
     ("config", "what"),
-    [("{", "is no JSON"), ({"tensors": [1]}, "must be an object"), ({"tensors": {"w": 3}}, "must be an object"),
-     ({"tensors": {"w": {}}, "version": "9"}, "knows version '1'"), ({"tensors": {"w": {"format": "e4m3fn"}}}, "lacks granularity")],
+    [("{", "config.json`: EOF"), ({"tensors": [1]}, "`tensors` are no object"), ({"tensors": {"w": 3}}, "its entry of `w`"),
+     ({"tensors": {"w": {}}, "version": "9"}, "reads version 1"), ({"tensors": {"w": {"format": "e4m3fn"}}}, "missing field `subnormals`")],
 )  # fmt: skip
 def test_a_configuration_that_cannot_be_read_is_refused(config, what, tmp_path):
     save_file({"w": torch.zeros(2, 2, 1, dtype=torch.uint8)}, tmp_path / "model.safetensors")

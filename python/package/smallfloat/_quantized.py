@@ -73,16 +73,6 @@ def _native_shape(entry: Mapping[str, Any], shape: Sequence[int]) -> tuple[int, 
     return packed + (1,) * (max(len(packed), len(shape), 1) + 1 - len(packed))
 
 
-def _check_shape(codes: np.ndarray, entry: Mapping[str, Any], place: str) -> None:
-    """Refuses codes of another shape than the container's; in files from before it was that of the
-    packed codes."""
-    shape = entry.get("shape")
-    before = _packed_shape(entry, codes.shape if shape is None else shape)
-    now = before if shape is None else _native_shape(entry, shape)
-    if codes.shape not in (before, now):
-        raise ValueError(f"{place}: codes of a tensor of shape {shape} have the shape {now}, these have {codes.shape}")
-
-
 class QuantizedTensor:
     """A tensor of codes with its format and its scales, as it is stored in the native container.
 
@@ -342,10 +332,7 @@ def _scale_dtype(fmt: str) -> Any:
 def load(path: Any) -> dict[str, QuantizedTensor]:
     """The quantized tensors of a native container, by name. Where the file has no record of them
     there may be one in `config.json` beside it, as transformers writes it."""
-    metadata, tensors = _core.read_tensors(os.fspath(path))
-    entries = json.loads(dict(metadata).get("smallfloat.tensors", "null"))
-    if entries is None:
-        entries = _configured(path, {name for name, *_ in tensors})
+    entries, tensors = container(path)
     if entries is None:
         raise ValueError(
             f"{path} has no tensors quantized by smallfloat: load_values reads the numbers of other programs' files"
@@ -354,37 +341,17 @@ def load(path: Any) -> dict[str, QuantizedTensor]:
     tensors = [(name, "U16" if name in entries and dtype == "I16" else dtype, *rest) for name, dtype, *rest in tensors]
     arrays = {name: _array(dtype, shape, data) for name, dtype, shape, data in tensors if dtype in _DTYPES}
     suffixes = ("", "_bias", "_scale", "_global_scale")
-    for name, entry in entries.items():
-        if lacking := [key for key in ("format", "granularity") if key not in entry]:
-            raise ValueError(f"{path}, {name!r}: what is said of it lacks {' and '.join(lacking)}")
-        _check_shape(arrays[name], entry, f"{path}, {name!r}")
     return {
         name: QuantizedTensor({s: arrays[name + s] for s in suffixes if name + s in arrays}, entry)
         for name, entry in entries.items()
     }
 
 
-def _configured(path: Any, names: set[str]) -> dict[str, Any] | None:
-    """What `config.json` beside a file says of tensors of these names, or None."""
-    place = os.path.join(os.path.dirname(os.path.abspath(path)), "config.json")
-    if not os.path.isfile(place):
-        return None
-    try:
-        with open(place, encoding="utf-8") as file:
-            config = json.load(file)
-    except ValueError as error:
-        raise ValueError(f"{place} is no JSON: {error}") from error
-    said = config.get("quantization_config") if isinstance(config, dict) else None
-    if not isinstance(said, dict) or said.get("quant_method") != "smallfloat" or not said.get("tensors"):
-        return None
-    if said.get("version") != "1":
-        raise ValueError(f"{place} has the version {said.get('version')!r}: this smallfloat knows version '1'")
-    tensors = said["tensors"]
-    if not isinstance(tensors, dict) or not all(isinstance(entry, dict) for entry in tensors.values()):
-        raise ValueError(f"{place}: `tensors` must be an object that has an object for each tensor")
-    layers = ("dtype", "weight")
-    found = {name: {key: entry[key] for key in entry if key not in layers} for name, entry in tensors.items() if name in names}
-    return found or None
+def container(path: Any) -> tuple[dict[str, Any] | None, list[Any]]:
+    """How the quantized tensors of a native container lie, and all its tensors; None for the former
+    where it is no container."""
+    entries, tensors = _core.read_container(os.fspath(path))
+    return None if entries is None else {name: json.loads(entry) for name, entry in entries}, tensors
 
 
 def load_values(

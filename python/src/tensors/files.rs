@@ -13,7 +13,8 @@ use smallfloat::formats::E8M0FNU;
 use smallfloat::{Codebook, Family, Format, Preset, Rounding, Saturation};
 use smallfloat_tensor::{
     self as tensor, BiasPolicy, Dtype, NamePatterns, Negative, Nonfinite, Options, Packing, Plan, ScaleRule,
-    ScaleSpec, Scheme, Sharding, Share, Sink, SinkOptions, Source, TensorSpec, TensorView, Tensors, View,
+    ScaleSpec, Scheme, Sharding, Share, Sink, SinkOptions, Source, TensorInfo, TensorSpec, TensorView,
+    Tensors, View,
 };
 
 use crate::array::{Output, with_kind};
@@ -311,12 +312,29 @@ type Raw<'py> = (String, &'static str, Vec<u64>, Bound<'py, PyBytes>);
 #[expect(clippy::type_complexity, reason = "a pair of lists")]
 pub(crate) fn read_tensors(py: Python<'_>, path: PathBuf) -> PyResult<(Vec<(String, String)>, Vec<Raw<'_>>)> {
     let source = work(py, None, move || Source::open(path))?;
-    let mut tensors = Vec::new();
-    for info in source.tensors() {
+    Ok((source.metadata().to_vec(), raw(py, &source)?))
+}
+
+fn raw<'py>(py: Python<'py>, source: &Source) -> PyResult<Vec<Raw<'py>>> {
+    let read = |info: &TensorInfo| {
         let bytes = work(py, None, || source.read_all(info))?;
-        tensors.push((info.name.clone(), info.dtype.name(), info.shape.clone(), PyBytes::new(py, &bytes)));
-    }
-    Ok((source.metadata().to_vec(), tensors))
+        Ok((info.name.clone(), info.dtype.name(), info.shape.clone(), PyBytes::new(py, &bytes)))
+    };
+    source.tensors().iter().map(read).collect()
+}
+
+/// How the quantized tensors of a native container lie, by name in JSON, and all tensors as they
+/// are stored; none of the former where the file is no container.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "a pair of lists")]
+pub(crate) fn read_container(
+    py: Python<'_>,
+    path: PathBuf,
+) -> PyResult<(Option<Vec<(String, String)>>, Vec<Raw<'_>>)> {
+    let view = work(py, None, move || View::open(path))?;
+    let of = |tensor: &TensorView| Some(json(tensor.entry()?).map(|entry| (tensor.info.name.clone(), entry)));
+    let entries = view.is_container().then(|| view.tensors().iter().filter_map(of).collect()).transpose()?;
+    Ok((entries, raw(py, view.source())?))
 }
 
 /// The numbers of a file or a folder in any layout, by name.
