@@ -20,6 +20,31 @@ pub(crate) trait Source: Copy + Default {
     /// # Safety
     /// The machine must have AVX2 and F16C.
     unsafe fn load(values: &[Self; STEP], eighth: usize) -> __m256i;
+
+    /// The elements as [`load`](Self::load) has them, in `room`, which is at least as long.
+    ///
+    /// # Safety
+    /// The machine must have AVX2 and F16C.
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn widened<'a>(values: &'a [Self], room: &'a mut [f32]) -> &'a [f32] {
+        let room = &mut room[..values.len()];
+        let (steps, rest) = values.as_chunks::<STEP>();
+        let (wide_steps, wide_rest) = room.as_chunks_mut::<STEP>();
+        let widen = |step: &[Self; STEP], wide: &mut [f32; STEP]| {
+            for (eighth, wide) in wide.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                // SAFETY: this function has the level's instructions; the reference is to 32 writable
+                // bytes, and the store needs no alignment.
+                unsafe { _mm256_storeu_si256(wide.as_mut_ptr().cast(), Self::load(step, eighth)) };
+            }
+        };
+        steps.iter().zip(wide_steps).for_each(|(step, wide)| widen(step, wide));
+        let (mut last, mut wide) = ([Self::default(); STEP], [0.0; STEP]);
+        last[..rest.len()].copy_from_slice(rest);
+        widen(&last, &mut wide);
+        wide_rest.copy_from_slice(&wide[..rest.len()]);
+        room
+    }
 }
 
 impl Source for f32 {
@@ -31,6 +56,12 @@ impl Source for f32 {
         let eight: &[Self; 8] = &values.as_chunks().0[eighth];
         // SAFETY: the reference is to 32 readable bytes; the load needs no alignment.
         unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn widened<'a>(values: &'a [Self], _: &'a mut [f32]) -> &'a [f32] {
+        values
     }
 }
 

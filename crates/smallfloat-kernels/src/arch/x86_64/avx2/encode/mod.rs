@@ -68,7 +68,7 @@ fn dispatch<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut [
             fit(plan),
             [Gradual Hole Integer UnsignedFlush],
             |H| all::<S, T, H>(plan, source, codes, stream),
-            all::<S, T, Rare>(plan, source, codes, stream)
+            once::<S, T, NearestEven>(plan, source, codes, stream)
         ),
         Mode::Away => once::<S, T, NearestAway>(plan, source, codes, stream),
         Mode::Directed(_) => once::<S, T, Directed>(plan, source, codes, stream),
@@ -147,7 +147,8 @@ impl<S: Source, T: Target, H: Shape> BlockEncoder for Encoding<S, T, H, NearestE
     }
 }
 
-/// The rarer modes, which find out everything about every block.
+/// The rarer modes and shapes, which find out everything about every block. Blocks of other types than f32 are
+/// widened first, so that all types share one loop.
 #[target_feature(enable = "avx2,f16c,popcnt")]
 fn once<S: Source, T: Target, M: Rounds>(
     plan: &EncodePlan,
@@ -155,16 +156,31 @@ fn once<S: Source, T: Target, M: Rounds>(
     codes: &mut [T],
     stream: bool,
 ) -> Tally {
-    let encoder = Encoding::<S, T, Rare, M>::new(plan);
+    let encoder = Encoding::<f32, T, Rare, M> { k: Constants::new::<S, T>(plan), types: PhantomData };
+    let mut wide = [0.0; BLOCK];
     let mut tally = Tally::default();
     let head = if stream { elements_to_alignment(codes, STEP).min(source.len()) } else { 0 };
     let (heads, tails) = (source.split_at(head), codes.split_at_mut(head));
     for (source, codes) in [(heads.0, tails.0), (heads.1, tails.1)] {
         for (x, code) in source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)) {
-            encoder.run::<Flags>(x, code, stream, &mut tally);
+            // SAFETY: this function has the level's instructions.
+            let x = unsafe { S::widened(x, &mut wide) };
+            rare_block(&encoder, x, code, stream, &mut tally);
         }
     }
     tally
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx2,f16c,popcnt")]
+fn rare_block<T: Target, M: Rounds>(
+    encoder: &Encoding<f32, T, Rare, M>,
+    source: &[f32],
+    codes: &mut [T],
+    stream: bool,
+    tally: &mut Tally,
+) {
+    encoder.run::<Flags>(source, codes, stream, tally);
 }
 
 /// The encoding of blocks.
