@@ -109,12 +109,22 @@ kappa *options:
     cargo run --release -p smallfloat-conformance --example kappa_evidence -- "$(date +%F)" {{options}} > target/kappa.md
     scripts/evidence/section docs/evidence/correctness.md kappa < target/kappa.md
 
+# The table of every preset on the digits: a perceptron, three seeds, one minute.
+training-digits:
+    cargo run --release -- train --steps 300 --seeds 3 --threads 1 --report target/digits.json --overwrite \
+        --compare f32 bf16 cfloat8 cfloat8-143 gradients-shp flag-driven all-dojo weights-143-sr weights-143-rne five-bytes fixed-7-15 fixed-143-7 \
+        ocp-e4m3-e5m2 p3109 mxfp8 mxfp4 mxfp4-rne nvfp4 nvfp4-rne
+    { echo "\`just training-digits\`, $(date +%F)."; echo; scripts/evidence/training target/digits.json; } | \
+        scripts/evidence/section docs/evidence/models.md training-digits
+
 # The presets compared on a text: 500 steps, three seeds, an hour or two on two quiet cores. May be stopped and called again.
 training text *options:
-    cargo run --release -- train --data {{text}} --seeds 3 --checkpoint target/training --resume --overwrite \
+    cargo run --release -- train --data {{text}} --seeds 3 --threads 1 --checkpoint target/training --resume --overwrite \
         --report target/training.json --plot target/training.svg \
-        --compare f32 cfloat8 flag-driven gradient-learnt cfloat8-143 all-dojo weights-143-sr weights-143-rne five-bytes fixed-7-15 fixed-143-7 uhp-v bf16 \
-        ocp-e4m3-e5m2 p3109 {{options}}
+        --compare f32 bf16 cfloat8 cfloat8-143 gradients-shp flag-driven gradient-learnt all-dojo weights-143-sr weights-143-rne five-bytes \
+        fixed-7-15 fixed-143-7 uhp-v ocp-e4m3-e5m2 p3109 mxfp8 mxfp4 mxfp4-rne nvfp4 nvfp4-rne {{options}}
+    { echo "\`just training TEXT\`, $(date +%F)."; echo; scripts/evidence/training target/training.json; } | \
+        scripts/evidence/section docs/evidence/models.md training-text
 
 # The adapter to the candle framework: its tests, and a small network on real data.
 candle:

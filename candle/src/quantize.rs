@@ -68,11 +68,14 @@ impl Quantize {
     /// words.
     ///
     /// # Errors
-    /// A class that does not go together ([`ClassConfig::check`]), a bias or policy that the format
-    /// does not take, `gradient`.
+    /// A class that does not go together ([`ClassConfig::check`]), a scheme, a bias or policy that
+    /// the format does not take, `gradient`.
     pub fn new(name: impl Into<String>, class: &ClassConfig) -> Result<Self> {
         let name = name.into();
         class.check(&name).map_err(Error::wrap)?;
+        if let Some(scheme) = class.scheme {
+            candle_core::bail!("{name}: scheme {scheme} has blocks along sums, which are not made here: take a format");
+        }
         if let Some(policy @ BiasPolicy::Gradient { .. }) = class.bias {
             candle_core::bail!(
                 "{name}: bias {policy} is not learnt here: take delayed, flags, amax, auto or a number"

@@ -88,6 +88,12 @@ fn a_policy_that_hears_of_no_loss_is_refused() {
 }
 
 #[test]
+fn schemes_are_refused() {
+    let class = ClassConfig { scheme: Some("mxfp4".parse().unwrap()), ..ClassConfig::default() };
+    assert!(Quantize::new("x", &class).unwrap_err().to_string().contains("x: scheme mxfp4"));
+}
+
+#[test]
 fn any_layout() {
     let x = tensor(&values(591)).reshape((20, 30)).unwrap();
     let projection = Quantize::new("x", &class("cfloat8_1_5_2:bias=15")).unwrap();

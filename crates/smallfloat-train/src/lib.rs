@@ -40,10 +40,12 @@ mod run;
 
 pub use arithmetic::operand::MatrixOperand;
 pub use arithmetic::product::{Accumulation, product};
+pub use codes::blocks::Blocks;
 pub use codes::coder::{Coder, Coders, Elements, EncodedTensor};
 pub use codes::quantizer::{BiasChange, Exponents, Moment, QuantizerState, Tally, TensorQuantizer};
 pub use codes::scale::ScaleController;
 pub use config::presets::{ConfigPreset, PRESETS, preset};
+pub use config::scheme::BlockScheme;
 pub use config::{ClassConfig, Config, OnNonfinite, Round, Spec, StateConfig};
 pub use error::{Error, Result};
 pub use matrix::Matrix;

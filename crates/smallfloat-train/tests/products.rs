@@ -97,7 +97,7 @@ fn exact_products_of_halves_are_the_cores() {
         let code = |codes: &EncodedTensor, i: usize| match &codes.data {
             Elements::Bytes(codes) => u64::from(codes[i]),
             Elements::Halves(codes) => u64::from(codes[i]),
-            Elements::Plain(_) => panic!("codes"),
+            Elements::Plain(_) | Elements::Blocks(_) => panic!("codes"),
         };
         for row in 0..rows {
             for column in 0..columns {

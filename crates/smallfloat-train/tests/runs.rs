@@ -58,7 +58,7 @@ fn the_order_of_the_presets() {
     let f32_loss = loss("f32");
     println!("f32 {f32_loss:.3}");
     assert!(f32_loss < 1.3, "nothing learnt: {f32_loss}");
-    for name in ["cfloat8", "flag-driven", "gradient-learnt"] {
+    for name in ["cfloat8", "flag-driven", "gradient-learnt", "mxfp8", "nvfp4"] {
         let found = loss(name);
         println!("{name} {found:.3}");
         assert!((found - f32_loss).abs() < 0.12, "{name}: {found} against {f32_loss}");
@@ -114,7 +114,8 @@ fn exact(name: &str) -> RunOptions {
 
 #[test]
 fn threads_change_nothing() {
-    for options in [exact("five-bytes"), RunOptions { accumulate: Accumulation::F32, ..exact("cfloat8") }] {
+    let plain = |name| RunOptions { accumulate: Accumulation::F32, ..exact(name) };
+    for options in [exact("five-bytes"), plain("cfloat8"), plain("nvfp4")] {
         let states: Vec<String> = [1, 2, 7]
             .into_iter()
             .map(|threads| {
@@ -183,8 +184,9 @@ fn random_words_are_those_of_the_seed_the_name_and_the_step() {
 #[test]
 fn a_run_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["five-bytes", "flag-driven", "gradient-learnt", "p3109", "f32"] {
-        let accumulate = if name == "f32" { Accumulation::F32 } else { Accumulation::Exact };
+    for name in ["five-bytes", "flag-driven", "gradient-learnt", "p3109", "f32", "nvfp4"] {
+        let accumulate =
+            if matches!(name, "f32" | "nvfp4") { Accumulation::F32 } else { Accumulation::Exact };
         let options = RunOptions { accumulate, ..exact(name) };
         let mut whole = Trainer::new(options.clone(), text(20_000)).unwrap();
         while whole.step().unwrap().is_some() {}

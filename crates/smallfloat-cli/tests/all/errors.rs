@@ -89,6 +89,7 @@ fn files() -> Place {
         ("wrong-result.txt", format!("{vectors}3f800000 3d 00\n").into()),
         ("plan.json", b"{}".to_vec()),
         ("config.toml", b"[weights]\nformat = \"fp4\"\n".to_vec()),
+        ("scheme.toml", b"[weights]\nscheme = \"gguf-bf16\"\n".to_vec()),
         ("data.txt", b"a short text\n".to_vec()),
         ("checkpoint/config.json", br#"{"model_type": "llama"}"#.to_vec()),
         ("checkpoint/model.safetensors", model),

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use ndarray::ArrayView2;
 use smallfloat::Format;
 
-use crate::codes::coder::EncodedTensor;
+use crate::codes::blocks::Blocks;
+use crate::codes::coder::{Elements, EncodedTensor};
 
 /// A decoded matrix, as an operand.
 #[derive(Clone, Debug)]
@@ -15,17 +16,25 @@ pub struct MatrixOperand<'a> {
     transposed: bool,
     format: Option<Format>,
     exponent: i32,
+    /// Instead of values: which blocks are decoded depends on the side of the product.
+    blocks: Option<&'a Blocks>,
 }
 
 impl<'a> MatrixOperand<'a> {
-    /// Returns a matrix with rows of this length. Decodes it.
+    /// Returns a matrix with rows of this length. Decodes it; a scheme's blocks are decoded by the
+    /// product, which takes those along its sums.
     pub fn new(codes: &'a EncodedTensor, columns: usize) -> Self {
+        let (values, blocks) = match &codes.data {
+            Elements::Blocks(blocks) => (Cow::Owned(Vec::new()), Some(&**blocks)),
+            _ => (codes.scaled_values(), None),
+        };
         Self {
-            values: codes.scaled_values(),
+            values,
             columns,
             transposed: false,
             format: codes.coder.as_ref().map(|coder| coder.format),
             exponent: codes.exponent,
+            blocks,
         }
     }
 
@@ -37,10 +46,38 @@ impl<'a> MatrixOperand<'a> {
             transposed: !self.transposed,
             format: self.format,
             exponent: self.exponent,
+            blocks: self.blocks,
         }
     }
 
-    /// Returns the format whose values the elements are; none for any binary32 values.
+    /// Returns the matrix as the left side of a product, whose sums go along its rows.
+    pub(crate) fn left(&self) -> MatrixOperand<'_> {
+        self.side(self.transposed)
+    }
+
+    /// Returns the matrix as the right side of a product, whose sums go along its columns.
+    pub(crate) fn right(&self) -> MatrixOperand<'_> {
+        self.side(!self.transposed)
+    }
+
+    /// Returns the matrix with values; those of blocks along the columns of what is stored, or
+    /// along its rows.
+    fn side(&self, along_columns: bool) -> MatrixOperand<'_> {
+        let same = MatrixOperand { values: Cow::Borrowed(&self.values), blocks: None, ..*self };
+        match self.blocks {
+            None => same,
+            Some(blocks) if along_columns => MatrixOperand {
+                values: blocks.columns.to_vec().into(),
+                columns: blocks.len() / self.columns.max(1),
+                transposed: !self.transposed,
+                ..same
+            },
+            Some(blocks) => MatrixOperand { values: blocks.along_rows().into(), ..same },
+        }
+    }
+
+    /// Returns the format whose values the elements are; none for any binary32 values, and for
+    /// blocks.
     pub fn format(&self) -> Option<&Format> {
         self.format.as_ref()
     }
@@ -60,7 +97,8 @@ impl<'a> MatrixOperand<'a> {
 
     /// Returns the numbers of rows and columns.
     pub fn shape(&self) -> [usize; 2] {
-        let rows = self.values.len() / self.columns.max(1);
+        let length = self.blocks.map_or(self.values.len(), Blocks::len);
+        let rows = length / self.columns.max(1);
         if self.transposed { [self.columns, rows] } else { [rows, self.columns] }
     }
 

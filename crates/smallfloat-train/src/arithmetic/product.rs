@@ -124,6 +124,7 @@ pub fn product(a: &MatrixOperand<'_>, b: &MatrixOperand<'_>, accumulate: Accumul
     let ([rows, depth], [inner, columns]) = (a.shape(), b.shape());
     assert_eq!(depth, inner, "rows of A must be as long as columns of B");
     let mut result = vec![0.0; rows * columns];
+    let (a, b) = (&a.left(), &b.right());
     match accumulate {
         Accumulation::Exact => return exact::product(a, b, &mut result).map(|()| result),
         Accumulation::Unit(unit) => return unit_product(unit, [a, b], &mut result).map(|()| result),

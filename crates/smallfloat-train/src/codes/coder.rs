@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallfloat::{Format, Projection};
-use smallfloat_kernels::{Decoder, Encoder, EventCounts, RandomWords};
+use smallfloat_kernels::{Code, Decoder, Encoder, EventCounts, RandomWords};
 
+use crate::codes::blocks::Blocks;
 use crate::error::Result;
 
 /// Encoder and decoder of a format at one bias.
@@ -64,6 +65,8 @@ pub enum Elements {
     Halves(Vec<u16>),
     /// Values.
     Plain(Vec<f32>),
+    /// Codes of at most 8 bits with scales for blocks.
+    Blocks(Box<Blocks>),
 }
 
 impl Elements {
@@ -73,6 +76,7 @@ impl Elements {
             Self::Bytes(codes) => codes.len(),
             Self::Halves(codes) => codes.len(),
             Self::Plain(values) => values.len(),
+            Self::Blocks(blocks) => blocks.len(),
         }
     }
 
@@ -87,6 +91,7 @@ impl Elements {
             Self::Bytes(codes) => codes.len(),
             Self::Halves(codes) => size_of_val(&codes[..]),
             Self::Plain(values) => size_of_val(&values[..]),
+            Self::Blocks(blocks) => blocks.bytes(),
         }
     }
 }
@@ -130,20 +135,32 @@ impl EncodedTensor {
         (Self { coder: Some(coder), exponent, data }, events)
     }
 
-    /// Returns what the codes mean, times 2^exponent of the scale: the scale itself is still in.
+    /// Returns what the codes mean, times 2^exponent of the scale: the scale itself is still in. A
+    /// scheme's are those of the blocks along rows.
+    ///
+    /// # Panics
+    /// If there is no coder of codes that need one.
     pub fn scaled_values(&self) -> Cow<'_, [f32]> {
-        let decoder = match (&self.coder, &self.data) {
-            (_, Elements::Plain(values)) => return Cow::Borrowed(values),
-            (Some(coder), _) => &coder.decoder,
-            (None, _) => return Cow::Owned(Vec::new()),
-        };
-        let mut values = vec![0.0; self.data.len()];
         match &self.data {
-            Elements::Bytes(codes) => decoder.decode(codes, &mut values),
-            Elements::Halves(codes) => decoder.decode(codes, &mut values),
-            Elements::Plain(_) => {}
+            Elements::Plain(values) => Cow::Borrowed(values),
+            Elements::Blocks(blocks) => Cow::Owned(blocks.along_rows()),
+            Elements::Bytes(codes) => Cow::Owned(self.decoded(codes)),
+            Elements::Halves(codes) => Cow::Owned(self.decoded(codes)),
         }
-        Cow::Owned(values)
+    }
+
+    fn decoded<C: Code>(&self, codes: &[C]) -> Vec<f32> {
+        let coder = self.coder.as_ref().expect("codes without blocks have a coder");
+        let mut values = vec![0.0; codes.len()];
+        coder.decoder.decode(codes, &mut values);
+        values
+    }
+
+    /// Leaves out what the backward pass does not want: blocks along rows.
+    pub(crate) fn for_backward(&mut self) {
+        if let Elements::Blocks(blocks) = &mut self.data {
+            blocks.rows = None;
+        }
     }
 
     /// Returns what the codes mean.

@@ -9,9 +9,11 @@ use smallfloat::{Flags, Format, FormatSpec, Projection};
 use smallfloat_kernels::{EventCounts, Level, RandomWords, amax};
 use smallfloat_tensor::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation, stream_of_name};
 
+use crate::codes::blocks::BlockEncoder;
 use crate::codes::coder::{Coders, Elements, EncodedTensor};
 use crate::codes::scale::ScaleController;
 use crate::codes::slope::slope;
+use crate::config::scheme::BlockScheme;
 use crate::config::{ClassConfig, OnNonfinite, Round};
 use crate::error::{Error, Result};
 
@@ -23,6 +25,8 @@ enum Chooser {
     Nobody,
     Bias(BiasController),
     Scale(ScaleController),
+    /// A scheme has a scale for each block.
+    Scheme(BlockScheme),
 }
 
 /// Counts of what encoding did.
@@ -88,7 +92,7 @@ impl Tally {
         match &codes.data {
             Elements::Bytes(codes) => codes.iter().enumerate().for_each(|(i, &code)| count(i, code.into())),
             Elements::Halves(codes) => codes.iter().enumerate().for_each(|(i, &code)| count(i, code.into())),
-            Elements::Plain(_) => {}
+            Elements::Plain(_) | Elements::Blocks(_) => {}
         }
         tally
     }
@@ -159,22 +163,16 @@ impl TensorQuantizer {
     /// # Errors
     /// A bias or policy that the format does not take.
     pub fn new(name: impl Into<String>, class: &ClassConfig) -> Result<Self> {
-        let spec = class.format.0;
-        let chooser = if class.format.is_plain() {
-            None
-        } else {
-            Some(
-                match class
-                    .bias
-                    .or_else(|| spec.bias().filter(|_| spec.has_free_bias()).map(BiasPolicy::Fixed))
-                {
-                    Some(policy) if spec.has_free_bias() => {
-                        Chooser::Bias(BiasController::new(policy, spec, class.start)?)
-                    }
-                    Some(policy) => Chooser::Scale(ScaleController::new(policy, class.start)?),
-                    None => Chooser::Nobody,
-                },
-            )
+        let spec = class.scheme.map_or(class.format.0, |scheme| scheme.scheme().element.into());
+        let own = || spec.bias().filter(|_| spec.has_free_bias()).map(BiasPolicy::Fixed);
+        let chooser = match class.bias.or_else(own) {
+            _ if class.is_plain() => None,
+            _ if let Some(scheme) = class.scheme => Some(Chooser::Scheme(scheme)),
+            Some(policy) if spec.has_free_bias() => {
+                Some(Chooser::Bias(BiasController::new(policy, spec, class.start)?))
+            }
+            Some(policy) => Some(Chooser::Scale(ScaleController::new(policy, class.start)?)),
+            None => Some(Chooser::Nobody),
         };
         let mut quantizer = Self {
             name: name.into(),
@@ -223,6 +221,15 @@ impl TensorQuantizer {
         &self.spec
     }
 
+    /// Returns the scheme, where a class has one; [`spec`](Self::spec) is that of its elements
+    /// then.
+    pub fn scheme(&self) -> Option<BlockScheme> {
+        match self.chooser {
+            Some(Chooser::Scheme(scheme)) => Some(scheme),
+            _ => None,
+        }
+    }
+
     /// Returns whether it leaves tensors as they are.
     pub fn is_plain(&self) -> bool {
         self.chooser.is_none()
@@ -243,7 +250,7 @@ impl TensorQuantizer {
     /// `None` where nobody chooses.
     pub fn bias(&self) -> Option<i32> {
         match self.chooser.as_ref()? {
-            Chooser::Nobody => None,
+            Chooser::Nobody | Chooser::Scheme(_) => None,
             Chooser::Bias(controller) => Some(controller.bias()),
             Chooser::Scale(controller) => Some(controller.exponent()),
         }
@@ -289,11 +296,42 @@ impl TensorQuantizer {
         (self.round == Round::StochasticA).then_some(RandomWords { generator, first_element })
     }
 
-    /// Returns the codes of a tensor, and what happened. A stochastic rounding needs
+    /// Returns the codes of a matrix with rows of this length, rounded stochastically by the
+    /// [`random_words`](Self::random_words) of a seed. A scheme's are those of the streams
+    /// `NAME:STEP:rows` and `NAME:STEP:columns`, element by element, since a matrix is encoded with
+    /// blocks along its rows and along its columns.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    pub fn encode_matrix<'a>(
+        &mut self,
+        coders: &mut Coders,
+        values: impl Into<Cow<'a, [f32]>>,
+        columns: usize,
+        moment: Moment,
+        seed: u64,
+    ) -> Result<EncodedTensor> {
+        let values = values.into();
+        let Some(scheme) = self.scheme() else {
+            let words = self.random_words(seed, moment.step, values.len());
+            return self.encode(coders, values, moment, words);
+        };
+        self.look_at(&values, moment)?;
+        let encoder = BlockEncoder { scheme, round: self.round };
+        let place = (&self.name[..], moment.step, seed);
+        let (blocks, tally) = encoder.encode(&values, columns, place, self.nonfinite)?;
+        if moment.learning {
+            self.tally = self.tally.merge(tally);
+        }
+        Ok(EncodedTensor { coder: None, exponent: 0, data: Elements::Blocks(Box::new(blocks)) })
+    }
+
+    /// Returns the codes of a tensor. A stochastic rounding needs
     /// [`random_words`](Self::random_words), or other ones.
     ///
     /// # Errors
-    /// A NaN or an infinity, unless the policy lets them through.
+    /// A NaN or an infinity, unless the policy lets them through; a class with a scheme, which
+    /// needs [rows](Self::encode_matrix).
     ///
     /// # Panics
     /// If the rounding is stochastic and there are no words.
@@ -305,16 +343,14 @@ impl TensorQuantizer {
         words: Option<RandomWords>,
     ) -> Result<EncodedTensor> {
         let values = values.into();
-        if self.nonfinite == OnNonfinite::Refuse {
-            check_finite(&values, &self.name, moment.step)?;
+        if let Some(scheme) = self.scheme() {
+            let what = format!(
+                "{}: scheme {scheme} has blocks of rows, which a tensor without rows lacks",
+                self.name
+            );
+            return Err(Error::config(what));
         }
-        if moment.counting {
-            self.exponents = Some(count_exponents(&values));
-        }
-        if let Some(recorded) = self.recorded.as_mut().filter(|_| moment.learning) {
-            recorded.clear();
-            recorded.extend_from_slice(&values);
-        }
+        self.look_at(&values, moment)?;
         if self.chooser.is_none() {
             return Ok(EncodedTensor::plain(values.into_owned()));
         }
@@ -338,6 +374,21 @@ impl TensorQuantizer {
         self.tally = self.tally.merge(Tally::of(&events, &codes, |i| values[i]));
         self.note(before, moment.step);
         Ok(codes)
+    }
+
+    /// Refuses what is not finite, counts and records.
+    fn look_at(&mut self, values: &[f32], moment: Moment) -> Result<()> {
+        if self.nonfinite == OnNonfinite::Refuse {
+            check_finite(values, &self.name, moment.step)?;
+        }
+        if moment.counting {
+            self.exponents = Some(count_exponents(values));
+        }
+        if let Some(recorded) = self.recorded.as_mut().filter(|_| moment.learning) {
+            recorded.clear();
+            recorded.extend_from_slice(values);
+        }
+        Ok(())
     }
 
     /// Learns from the loss's gradient by the values that the last tensor's codes mean. Policies
@@ -435,7 +486,7 @@ impl TensorQuantizer {
                 let used = match &codes.data {
                     Elements::Bytes(codes) => CodeUse::of(format, events, codes),
                     Elements::Halves(codes) => CodeUse::of(format, events, codes),
-                    Elements::Plain(_) => return Ok(()),
+                    Elements::Plain(_) | Elements::Blocks(_) => return Ok(()),
                 };
                 controller.observe(Observation::Codes(used))?;
                 Ok(())

@@ -3,6 +3,7 @@
 
 pub(crate) mod named;
 pub(crate) mod presets;
+pub(crate) mod scheme;
 
 use std::fmt;
 use std::path::Path;
@@ -14,6 +15,7 @@ use smallfloat::{Format, FormatSpec, Projection, Rounding, Saturation};
 use smallfloat_tensor::BiasPolicy;
 
 use crate::config::named::named;
+use crate::config::scheme::BlockScheme;
 use crate::data::file::DataFile;
 use crate::error::{Error, Result};
 
@@ -129,6 +131,10 @@ impl Round {
 pub struct ClassConfig {
     /// The format; `f32` leaves the tensors as they are.
     pub format: Spec,
+    /// A scheme with a scale for each block, instead of a format. The blocks lie along the sums of
+    /// each product, so a matrix that is an operand of two is encoded twice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<BlockScheme>,
     /// The rounding mode.
     pub rounding: Round,
     /// Who chooses biases, spelled as [`BiasPolicy`] is; without one the format's own bias stands.
@@ -146,7 +152,8 @@ impl ClassConfig {
     /// Returns whether it goes together, for the operands of products. The name is for the error.
     ///
     /// # Errors
-    /// A free bias that nobody chooses, `f32` with a bias or a rounding mode, roots.
+    /// A free bias that nobody chooses, `f32` with a bias or a rounding mode, a scheme beside a
+    /// format or a bias, roots.
     pub fn check(&self, name: &str) -> Result<()> {
         if self.root {
             return refuse(name, "`root` is for state.second_moment alone");
@@ -154,9 +161,18 @@ impl ClassConfig {
         self.check_format(name)
     }
 
+    /// Returns whether tensors are left as they are.
+    pub fn is_plain(&self) -> bool {
+        self.scheme.is_none() && self.format.is_plain()
+    }
+
     /// Refuses a format without a sign, for tensors that are negative half of the time.
     pub(crate) fn check_sign(&self, name: &str) -> Result<()> {
-        if self.format.at_some_bias()?.is_signed() {
+        let signed = match &self.scheme {
+            Some(scheme) => scheme.scheme().element.is_signed(),
+            None => self.format.at_some_bias()?.is_signed(),
+        };
+        if signed {
             return Ok(());
         }
         let what = format!(
@@ -168,6 +184,14 @@ impl ClassConfig {
     }
 
     fn check_format(&self, name: &str) -> Result<()> {
+        if let Some(scheme) = self.scheme {
+            if self.format.is_plain() && self.bias.is_none() && self.start.is_none() {
+                return Ok(());
+            }
+            let what =
+                format!("scheme {scheme} has its own elements and scales: leave format, bias and start out");
+            return refuse(name, &what);
+        }
         if self.format.0.has_free_bias() && self.bias.is_none() && self.format.0.bias().is_none() {
             let what = format!(
                 "{} needs a bias: `bias = \"amax\"` or another policy, or `format = \"{}:bias=N\"`",
@@ -183,6 +207,12 @@ impl ClassConfig {
 
     /// Checks the settings of a tensor that is kept between steps.
     fn check_kept(&self, name: &str) -> Result<()> {
+        if let Some(scheme) = self.scheme {
+            let what = format!(
+                "scheme {scheme} is for operands of products, which are activations, weights and gradients: take a format"
+            );
+            return refuse(name, &what);
+        }
         if let Some(policy) = self.bias.filter(|policy| policy.is_for_training()) {
             let what = format!(
                 "bias {policy} learns from the step before; tensors that are kept need one that looks at what is stored: amax, \
@@ -291,7 +321,9 @@ impl Config {
 
     /// Returns whether stored codes are the operands of products.
     pub fn stored_operands(&self) -> bool {
-        !self.weights.format.is_plain() && self.weights.format == self.state.weights.format
+        !self.weights.is_plain()
+            && self.weights.scheme.is_none()
+            && self.weights.format == self.state.weights.format
     }
 
     /// Returns whether the classes go together.

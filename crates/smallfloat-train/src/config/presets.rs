@@ -42,6 +42,11 @@ presets! {
     "five-bytes": "as weights-143-sr, with moments as in all-dojo: five bytes a parameter",
     "uhp-v": "as all-dojo, with the second moment itself in UHP",
     "ocp-e4m3-e5m2": "OCP E4M3 forward, E5M2 backward, power-of-two scales by amax of the last 16 steps",
+    "mxfp8": "OCP MXFP8 in E4M3, blocks along the sums",
+    "mxfp4": "OCP MXFP4, blocks along the sums, gradients rounded stochastically",
+    "mxfp4-rne": "as mxfp4, all rounded to nearest",
+    "nvfp4": "NVFP4, blocks along the sums, gradients rounded stochastically",
+    "nvfp4-rne": "as nvfp4, all rounded to nearest",
     "p3109": "binary8p4se forward, binary8p3se backward, power-of-two scales by amax of the last 16 steps",
 }
 

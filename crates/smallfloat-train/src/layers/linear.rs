@@ -81,17 +81,16 @@ impl Layer for Linear {
         let moment = pass.moment;
         let count = x.values.len();
         let seed = pass.parameters.seed;
-        let words = self.activations.random_words(seed, moment.step, count);
-        let activations = self.activations.encode(pass.parameters.coders(), x.values, moment, words)?;
+        let mut activations =
+            self.activations.encode_matrix(pass.parameters.coders(), x.values, self.inputs, moment, seed)?;
         let kept = &pass.parameters.list[self.weight].weights;
-        let weights = if pass.parameters.config().stored_operands()
+        let mut weights = if pass.parameters.config().stored_operands()
             || self.weights.is_plain() && kept.codes().coder.is_none()
         {
             kept.codes().clone()
         } else {
             let values = kept.values();
-            let words = self.weights.random_words(seed, moment.step, values.len());
-            self.weights.encode(pass.parameters.coders(), values, moment, words)?
+            self.weights.encode_matrix(pass.parameters.coders(), values, self.inputs, moment, seed)?
         };
         let mut y = Matrix {
             columns: self.outputs,
@@ -109,6 +108,8 @@ impl Layer for Linear {
                 }
             }
         }
+        activations.for_backward();
+        weights.for_backward();
         let unrounded = self.activations.unrounded_bytes() + self.weights.unrounded_bytes();
         pass.keeps(count, activations.data.bytes() + unrounded);
         self.saved = Some(Saved { activations, weights });
@@ -121,9 +122,10 @@ impl Layer for Linear {
             gradient.add_columns_to(&mut pass.parameters.list[bias].gradient);
         }
         let rows = gradient.rows();
-        let (seed, step) = (pass.parameters.seed, pass.moment.step);
-        let words = self.gradients.random_words(seed, step, gradient.values.len());
-        let codes = self.gradients.encode(pass.parameters.coders(), gradient.values, pass.moment, words)?;
+        let (seed, moment) = (pass.parameters.seed, pass.moment);
+        let values = gradient.values;
+        let codes =
+            self.gradients.encode_matrix(pass.parameters.coders(), values, self.outputs, moment, seed)?;
         let dy = MatrixOperand::new(&codes, self.outputs);
         let dw = product(&dy.transpose(), &MatrixOperand::new(&activations, self.inputs), pass.accumulate)?;
         self.weights.learn(&weights, &dw, pass.moment)?;

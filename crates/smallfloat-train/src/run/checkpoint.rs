@@ -92,6 +92,7 @@ fn bytes(elements: &Elements) -> (Dtype, Vec<u8>) {
         Elements::Plain(values) => {
             (Dtype::F32, values.iter().flat_map(|value| value.to_le_bytes()).collect())
         }
+        Elements::Blocks(_) => unreachable!("tensors that are kept have no scheme"),
     }
 }
 

@@ -86,6 +86,13 @@ impl RunOptions {
         }
         if self.accumulate != Accumulation::F32 {
             let format = |class: &crate::ClassConfig| {
+                if let Some(scheme) = class.scheme {
+                    let what = format!(
+                        "{} sums have no place for the scales of {scheme}'s blocks: accumulate in f32, or take formats",
+                        self.accumulate
+                    );
+                    return Err(Error::config(what));
+                }
                 if class.format.is_plain() {
                     let what = format!(
                         "{} sums need formats for activations, weights and gradients: f32 is none of their operands",
@@ -329,7 +336,7 @@ impl Trainer {
 }
 
 fn bias_report(quantizer: &TensorQuantizer) -> BiasHistory {
-    let spec = quantizer.spec().to_string();
+    let spec = quantizer.scheme().map_or_else(|| quantizer.spec().to_string(), |scheme| scheme.to_string());
     BiasHistory {
         tensor: quantizer.name.clone(),
         format: spec.split(':').next().expect("a text has a first part").to_owned(),

@@ -33,8 +33,8 @@ pub(crate) trait Source: Copy + Default {
         let (wide_steps, wide_rest) = room.as_chunks_mut::<STEP>();
         let widen = |step: &[Self; STEP], wide: &mut [f32; STEP]| {
             for (eighth, wide) in wide.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                // SAFETY: this function has the level's instructions; the reference is to 32 writable
-                // bytes, and the store needs no alignment.
+                // SAFETY: this function has the level's instructions; the reference is to 32
+                // writable bytes, and the store needs no alignment.
                 unsafe { _mm256_storeu_si256(wide.as_mut_ptr().cast(), Self::load(step, eighth)) };
             }
         };

@@ -147,8 +147,8 @@ impl<S: Source, T: Target, H: Shape> BlockEncoder for Encoding<S, T, H, NearestE
     }
 }
 
-/// The rarer modes and shapes, which find out everything about every block. Blocks of other types than f32 are
-/// widened first, so that all types share one loop.
+/// The rarer modes and shapes, which find out everything about every block. Blocks of other types
+/// than f32 are widened first, so that all types share one loop.
 #[target_feature(enable = "avx2,f16c,popcnt")]
 fn once<S: Source, T: Target, M: Rounds>(
     plan: &EncodePlan,
