@@ -1,11 +1,12 @@
 """Every layout into every other; called by scripts/evidence/layouts/run.
 
     matrix.py SMALLFLOAT WORK_FOLDER MINILM_FOLDER CELLS.csv [LAYOUT …] [--beside LAYOUT …]
+    matrix.py SMALLFLOAT WORK_FOLDER MINILM_FOLDER CELLS.csv --missing
     matrix.py --section CELLS.csv SECTION.md
 
 The first converts between the layouts named, or all; after --beside, between each of those and
 every other, both ways. What came of each cell goes into CELLS.csv, in the place of what is there.
-The second makes the tables of it.
+The second converts what CELLS.csv lacks. The third makes the tables of it.
 
 For each model, each layout A and each layout B: `quantize` writes the model as A, then A as B with
 a certificate. Of every cell is checked that
@@ -141,7 +142,7 @@ def run_model(title, folder, layouts, wanted, keep):
     original = text.Layout(text.E4M3, scale="none").read(text.read_all(folder))
     digests = {name: digest(tensor) for name, tensor in original.items()}
     for source in [ORIGINAL, *layouts]:
-        targets = [target for target in layouts if wanted(source, target)]
+        targets = [target for target in layouts if wanted(title, source, target)]
         if not targets:
             continue
         began, words = time.monotonic(), []
@@ -198,15 +199,17 @@ def known():
     return [line.split("- ")[1].split(":")[0] for line in part.splitlines() if line.strip().startswith("- ")]
 
 
-def chosen(words):
-    """Which cells are asked for."""
+def chosen(words, done):
+    """Which cells are asked for; `done` has those that CELLS.csv has already."""
+    if words == ["--missing"]:
+        return lambda title, source, target: (title, source, target) not in done
     at = words.index("--beside") if "--beside" in words else len(words)
     among, beside = set(words[:at]), set(words[at + 1 :])
     everything = not among and not beside
     for layout in (among | beside) - set(text.LAYOUTS):
         sys.exit(f"no layout is called {layout}: {', '.join(text.LAYOUTS)}")
 
-    def wanted(source, target):
+    def wanted(_, source, target):
         pair = {source, target} - {ORIGINAL}
         return everything or pair <= among or bool(pair & beside)
 
@@ -219,12 +222,12 @@ def main():
     missing = set(known()) - set(text.LAYOUTS)
     if missing:
         sys.exit(f"no reader for {', '.join(sorted(missing))}: add it to text.py")
-    wanted = chosen(sys.argv[5:])
+    known_rows = {tuple(row[:3]): row for row in read_cells(cells)}
+    wanted = chosen(sys.argv[5:], set(known_rows))
     model.write(WORK / "llama")
     model.write_experts(WORK / "experts")
     model.part_of_minilm(minilm, WORK / "minilm", MINILM_LAYERS)
     rows, failures = [], []
-    known_rows = {tuple(row[:3]): row for row in read_cells(cells)}
 
     def keep(rows):
         known_rows.update((tuple(row[:3]), row) for row in rows)
