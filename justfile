@@ -113,7 +113,7 @@ kappa *options:
 training-digits:
     cargo run --release -- train --steps 300 --seeds 3 --threads 1 --report target/digits.json --overwrite \
         --compare f32 bf16 cfloat8 cfloat8-143 gradients-shp flag-driven all-dojo weights-143-sr weights-143-rne five-bytes fixed-7-15 fixed-143-7 \
-        ocp-e4m3-e5m2 p3109 mxfp8 mxfp4 mxfp4-rne nvfp4 nvfp4-rne
+        ocp-e4m3-e5m2 p3109 mxfp8 mxfp8-rceil mxfp4 mxfp4-rceil mxfp4-rne nvfp4 nvfp4-rne
     { echo "\`just training-digits\`, $(date +%F)."; echo; scripts/evidence/training target/digits.json; } | \
         scripts/evidence/section docs/evidence/models.md training-digits
 
@@ -122,9 +122,15 @@ training text *options:
     cargo run --release -- train --data {{text}} --seeds 3 --threads 1 --checkpoint target/training --resume --overwrite \
         --report target/training.json --plot target/training.svg \
         --compare f32 bf16 cfloat8 cfloat8-143 gradients-shp flag-driven gradient-learnt all-dojo weights-143-sr weights-143-rne five-bytes \
-        fixed-7-15 fixed-143-7 uhp-v ocp-e4m3-e5m2 p3109 mxfp8 mxfp4 mxfp4-rne nvfp4 nvfp4-rne {{options}}
-    { echo "\`just training TEXT\`, $(date +%F)."; echo; scripts/evidence/training target/training.json; } | \
-        scripts/evidence/section docs/evidence/models.md training-text
+        fixed-7-15 fixed-143-7 uhp-v ocp-e4m3-e5m2 p3109 {{options}}
+
+# The table of presets with blocks on a text: 27 runs, half an hour on two quiet cores. May be stopped and called again.
+training-blocks text *options:
+    cargo run --release -- train --data {{text}} --seeds 3 --threads 1 --checkpoint target/training --resume --overwrite \
+        --report target/training-blocks.json \
+        --compare f32 gradients-shp mxfp8 mxfp8-rceil mxfp4 mxfp4-rceil mxfp4-rne nvfp4 nvfp4-rne {{options}}
+    { echo "\`just training-blocks TEXT\`, $(date +%F)."; echo; scripts/evidence/training target/training-blocks.json; } | \
+        scripts/evidence/section docs/evidence/models.md training-blocks
 
 # The adapter to the candle framework: its tests, and a small network on real data.
 candle:

@@ -1,6 +1,9 @@
 //! Matrices by schemes with a scale for each block: their values and their products by arithmetic
 //! that shares nothing with the quantizer, their random words, and what is refused.
 
+use std::collections::BTreeSet;
+
+use smallfloat_tensor::ScaleRule;
 use smallfloat_train::{
     Accumulation, ClassConfig, Coders, Config, Elements, EncodedTensor, MatrixOperand, Moment,
     RandomSequence, Round, TensorQuantizer, product,
@@ -163,6 +166,32 @@ fn stochastic_blocks_follow_the_step_and_are_unbiased() {
 }
 
 #[test]
+fn stochastic_blocks_whose_scales_saturate_nothing_are_unbiased() {
+    let values = matrix("x", [4, 64]);
+    let class = ClassConfig { scale_rule: Some(ScaleRule::Rceil), ..class("mxfp4", Round::StochasticA) };
+    let mut quantizer = TensorQuantizer::new("x", &class).unwrap();
+    let mut sums = vec![0.0_f64; values.len()];
+    let mut seen = vec![BTreeSet::new(); values.len()];
+    for step in 0..u64::from(STEPS) {
+        let moment = Moment { step, ..MOMENT };
+        let found = quantizer.encode_matrix(&mut Coders::default(), &values[..], 64, moment, 11).unwrap();
+        for (i, x) in found.values().into_iter().enumerate() {
+            sums[i] += f64::from(x);
+            seen[i].insert(x.to_bits());
+        }
+    }
+    for ((x, sum), seen) in values.iter().zip(&sums).zip(&seen) {
+        // Two neighbours at most, not more than half of the larger apart; the mean of so many draws
+        // is within five standard deviations, each at most half a step.
+        assert!(seen.len() <= 2, "{x}: {seen:?}");
+        let largest = seen.iter().map(|bits| f64::from(f32::from_bits(*bits).abs())).fold(0.0, f64::max);
+        let (x, mean) = (f64::from(*x), sum / f64::from(STEPS));
+        assert!((mean - x).abs() <= 5.0 * largest / 2.0 / f64::from(STEPS).sqrt(), "{x}: {mean}");
+    }
+    assert_eq!(quantizer.tally().overflowed, 0);
+}
+
+#[test]
 fn only_what_a_product_wants_is_kept() {
     let values = matrix("x", [8, 64]);
     let tensor = encoded("x", &values, 64, "mxfp4", MOMENT);
@@ -179,6 +208,9 @@ fn what_does_not_go_together_is_refused() {
         ("[weights]\nscheme = \"gguf-bf16\"", "has no scales for blocks of a row"),
         ("[weights]\nscheme = \"mxfp4\"\nformat = \"e5m2\"", "leave format, bias and start out"),
         ("[weights]\nscheme = \"mxfp4\"\nbias = \"amax\"", "leave format, bias and start out"),
+        ("[weights]\nscale_rule = \"rceil\"\nformat = \"e5m2\"", "name one"),
+        ("[weights]\nscheme = \"mxfp4\"\nscale_rule = \"four-over-six\"", "E2M1 with scales of E4M3"),
+        ("[weights]\nscheme = \"mxfp4\"\nscale_rule = \"highest\"", "highest"),
         ("[weights]\nscheme = \"mxfp4\"\nroot = true", "state.second_moment"),
         ("[state.weights]\nscheme = \"mxfp4\"", "operands of products"),
         ("[state.second_moment]\nscheme = \"mxfp4\"", "operands of products"),

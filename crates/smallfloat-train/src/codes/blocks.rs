@@ -1,7 +1,7 @@
 //! [`Blocks`]: matrices whose blocks share scales, along the sums that they are operands of.
 
 use smallfloat::Rounding;
-use smallfloat_tensor::{Nonfinite, Quantized, Quantizer};
+use smallfloat_tensor::{Nonfinite, Quantized, Quantizer, ScaleRule};
 
 use crate::codes::quantizer::Tally;
 use crate::config::scheme::BlockScheme;
@@ -40,6 +40,7 @@ impl Blocks {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockEncoder {
     pub(crate) scheme: BlockScheme,
+    pub(crate) rule: Option<ScaleRule>,
     pub(crate) round: Round,
 }
 
@@ -53,11 +54,12 @@ impl BlockEncoder {
         (name, step, seed): (&str, u64, u64),
         nonfinite: OnNonfinite,
     ) -> Result<(Blocks, Tally)> {
-        let mut options = self.scheme.scheme().options();
-        if self.round == Round::StochasticA {
-            options.rounding = Some(Rounding::stochastic_a(32)?);
-            options.seed = Some(seed);
-        }
+        let rounding = match self.round {
+            Round::NearestEven => None,
+            Round::StochasticA => Some(Rounding::stochastic_a(32)?),
+        };
+        let mut options = self.scheme.options(rounding, self.rule);
+        options.seed = rounding.map(|_| seed);
         options.nonfinite = match nonfinite {
             OnNonfinite::Refuse => Nonfinite::Refuse,
             OnNonfinite::Preset => Nonfinite::Preset,

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use smallfloat::random::Philox;
 use smallfloat::{Flags, Format, FormatSpec, Projection};
 use smallfloat_kernels::{EventCounts, Level, RandomWords, amax};
-use smallfloat_tensor::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation, stream_of_name};
+use smallfloat_tensor::{
+    BiasController, BiasPolicy, CodeUse, Magnitudes, Observation, ScaleRule, stream_of_name,
+};
 
 use crate::codes::blocks::BlockEncoder;
 use crate::codes::coder::{Coders, Elements, EncodedTensor};
@@ -119,6 +121,8 @@ pub struct TensorQuantizer {
     /// Where the tensors are: the layer's name and the class.
     pub name: String,
     round: Round,
+    /// For the scales of a scheme, instead of its own.
+    scale_rule: Option<ScaleRule>,
     /// One that takes the place of the class's.
     projection: Option<Projection>,
     spec: FormatSpec,
@@ -177,6 +181,7 @@ impl TensorQuantizer {
         let mut quantizer = Self {
             name: name.into(),
             round: class.rounding,
+            scale_rule: class.scale_rule,
             projection: None,
             spec,
             nonfinite: OnNonfinite::default(),
@@ -317,7 +322,7 @@ impl TensorQuantizer {
             return self.encode(coders, values, moment, words);
         };
         self.look_at(&values, moment)?;
-        let encoder = BlockEncoder { scheme, round: self.round };
+        let encoder = BlockEncoder { scheme, rule: self.scale_rule, round: self.round };
         let place = (&self.name[..], moment.step, seed);
         let (blocks, tally) = encoder.encode(&values, columns, place, self.nonfinite)?;
         if moment.learning {

@@ -12,7 +12,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use smallfloat::formats::BINARY32;
 use smallfloat::{Format, FormatSpec, Projection, Rounding, Saturation};
-use smallfloat_tensor::BiasPolicy;
+use smallfloat_tensor::{BiasPolicy, Quantizer, ScaleRule};
 
 use crate::config::named::named;
 use crate::config::scheme::BlockScheme;
@@ -135,6 +135,9 @@ pub struct ClassConfig {
     /// each product, so a matrix that is an operand of two is encoded twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheme: Option<BlockScheme>,
+    /// The rule for the scheme's scales, instead of its own.
+    #[serde(skip_serializing_if = "Option::is_none", with = "scheme::scale_rule")]
+    pub scale_rule: Option<ScaleRule>,
     /// The rounding mode.
     pub rounding: Round,
     /// Who chooses biases, spelled as [`BiasPolicy`] is; without one the format's own bias stands.
@@ -186,10 +189,15 @@ impl ClassConfig {
     fn check_format(&self, name: &str) -> Result<()> {
         if let Some(scheme) = self.scheme {
             if self.format.is_plain() && self.bias.is_none() && self.start.is_none() {
-                return Ok(());
+                let quantizer = Quantizer::new(scheme.options(None, self.scale_rule));
+                return quantizer.map(|_| ()).or_else(|e| refuse(name, &e.to_string()));
             }
             let what =
                 format!("scheme {scheme} has its own elements and scales: leave format, bias and start out");
+            return refuse(name, &what);
+        }
+        if let Some(rule) = self.scale_rule {
+            let what = format!("scale_rule {rule} is for the scales of a scheme: name one");
             return refuse(name, &what);
         }
         if self.format.0.has_free_bias() && self.bias.is_none() && self.format.0.bias().is_none() {

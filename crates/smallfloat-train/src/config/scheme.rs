@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use smallfloat_tensor::{Granularity, Scheme};
+use smallfloat::Rounding;
+use smallfloat_tensor::{Granularity, Options, ScaleRule, ScaleSpec, Scheme};
 
 use crate::error::{Error, Result};
 
@@ -18,6 +19,14 @@ impl BlockScheme {
     /// Returns the scheme.
     pub fn scheme(&self) -> &Scheme {
         &self.0
+    }
+
+    /// Returns the options of quantizing by the scheme, with another rule for its scales if one is
+    /// given.
+    pub(crate) fn options(&self, rounding: Option<Rounding>, rule: Option<ScaleRule>) -> Options {
+        let own = self.0.scale.expect("a scheme has scales where it was read");
+        let scale = ScaleSpec { rule: rule.unwrap_or(own.rule), ..own };
+        Options { scale: Some(scale), rounding, ..self.0.options() }
     }
 }
 
@@ -53,5 +62,23 @@ impl TryFrom<String> for BlockScheme {
 impl From<BlockScheme> for String {
     fn from(scheme: BlockScheme) -> Self {
         scheme.to_string()
+    }
+}
+
+/// The name of a scale rule in a configuration.
+pub(crate) mod scale_rule {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use smallfloat_tensor::ScaleRule;
+
+    #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+    pub(crate) fn serialize<S: Serializer>(rule: &Option<ScaleRule>, to: S) -> Result<S::Ok, S::Error> {
+        match rule {
+            Some(rule) => to.serialize_str(rule.name()),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Option<ScaleRule>, D::Error> {
+        String::deserialize(from)?.parse().map(Some).map_err(D::Error::custom)
     }
 }
