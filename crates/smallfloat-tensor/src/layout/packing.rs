@@ -132,10 +132,14 @@ impl Packing {
                 codes.extend(bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])));
             }
             Self::Bytes => codes.extend(bytes.iter().map(|&byte| u16::from(byte))),
-            Self::NibblesLow | Self::NibblesHigh => codes.extend(bytes.iter().flat_map(|&byte| {
-                let (low, high) = (u16::from(byte & 15), u16::from(byte >> 4));
-                if self == Self::NibblesLow { [low, high] } else { [high, low] }
-            })),
+            Self::NibblesLow | Self::NibblesHigh => {
+                let begin = codes.len();
+                codes.resize(begin + 2 * bytes.len(), 0);
+                for (pair, &byte) in codes[begin..].as_chunks_mut().0.iter_mut().zip(bytes) {
+                    let (low, high) = (u16::from(byte & 15), u16::from(byte >> 4));
+                    *pair = if self == Self::NibblesLow { [low, high] } else { [high, low] };
+                }
+            }
             Self::SixBit => codes.extend(bytes.chunks_exact(3).flat_map(|three| {
                 let word = u32::from_le_bytes([three[0], three[1], three[2], 0]);
                 [0, 6, 12, 18].map(|shift| (word >> shift & 63) as u16)

@@ -188,10 +188,17 @@ impl<'a> Reader<'a> {
             (0, grid.group_columns)
         };
         let scales = scaled.read_scales(self.source, group_row, group_rows, column, group_columns)?;
+        // The values of all bytes, where there are more elements than that.
+        let is_table_worth_it = scaled.element.width() <= 8 && values.len() > 256;
+        let of_bytes: Option<[f64; 256]> =
+            is_table_worth_it.then(|| std::array::from_fn(|code| decoder.value(code)));
         grid.each_run(first, values.len(), |(i, j), range| {
             let scale = scales[index((i - group_row) * group_columns + j - column)];
-            for (value, &code) in values[range.clone()].iter_mut().zip(&codes[range]) {
-                *value = product(&scale, decoder.value(usize::from(code)));
+            let pairs = values[range.clone()].iter_mut().zip(&codes[range]);
+            if let Some(all) = &of_bytes {
+                pairs.for_each(|(value, &code)| *value = product(&scale, all[usize::from(code & 0xff)]));
+            } else {
+                pairs.for_each(|(value, &code)| *value = product(&scale, decoder.value(usize::from(code))));
             }
         });
         Ok(())
