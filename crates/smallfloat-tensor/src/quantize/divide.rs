@@ -28,7 +28,7 @@ use smallfloat_kernels::{Element, Encoder, EventCounts, RandomWords, to_odd};
 use crate::error::{Result, refuse};
 use crate::file::stream::StoredCode;
 use crate::quantize::per_tensor::encoded;
-use crate::scale::rule::Divisor;
+use crate::scale::rule::{Divisor, times_power};
 
 /// How the elements of a tensor are divided and encoded.
 #[derive(Debug)]
@@ -201,9 +201,12 @@ const PLACE_ZEROS: u32 = 40;
 fn divide_long<T: Element>(values: &[T], divisor: Divisor, low_bits: u64, quotients: &mut [f64]) {
     /// Quotients that are looked at together.
     const RUN: usize = 32;
-    let Divisor::Value(scale) = divisor else {
-        quotients.iter_mut().zip(values).for_each(|(q, x)| *q = divisor.apply(x.to_f64()));
-        return;
+    let pairs = quotients.iter_mut().zip(values);
+    let scale = match divisor {
+        Divisor::Value(scale) => scale,
+        // A loop for this divisor alone, which vector instructions can do.
+        Divisor::Power(inverse) => return pairs.for_each(|(q, x)| *q = times_power(x.to_f64(), inverse)),
+        _ => return pairs.for_each(|(q, x)| *q = divisor.apply(x.to_f64())),
     };
     let may_be_place = |q: f64| q.to_bits() & low_bits == 0;
     for (quotients, values) in quotients.chunks_mut(RUN).zip(values.chunks(RUN)) {

@@ -564,16 +564,7 @@ impl Divisor {
     /// x / scale, exact or rounded to odd; finite if x is.
     pub(crate) fn apply(self, x: f64) -> f64 {
         match self {
-            Self::Power(inverse) => {
-                let q = x * inverse;
-                if (q == 0.0) != (x == 0.0) {
-                    f64::MIN_POSITIVE.copysign(x)
-                } else if q.is_infinite() && x.is_finite() {
-                    f64::MAX.copysign(x)
-                } else {
-                    q
-                }
-            }
+            Self::Power(inverse) => times_power(x, inverse),
             Self::Value(scale) => divide_to_odd(x, scale),
             Self::Ratio { unit, over } => divide_to_odd(multiply_to_odd(x, over), unit),
             Self::Nan => f64::NAN,
@@ -582,6 +573,19 @@ impl Divisor {
             Self::Infinite if x.is_nan() || x == 0.0 => x,
             Self::Infinite => 1.0_f64.copysign(x),
         }
+    }
+}
+
+/// x times a power of two, kept from 0 and from infinity if x is neither.
+#[inline(always)]
+pub(crate) fn times_power(x: f64, power: f64) -> f64 {
+    let product = x * power;
+    if (product == 0.0) != (x == 0.0) {
+        f64::MIN_POSITIVE.copysign(x)
+    } else if product.is_infinite() && x.is_finite() {
+        f64::MAX.copysign(x)
+    } else {
+        product
     }
 }
 
