@@ -92,17 +92,21 @@ pub(crate) fn compare(cases: &[Case], extent: Extent) -> Result<u64, String> {
     fs::write(folder.join("inputs"), words(&tried)).expect("a file");
     fs::write(folder.join("all.sv"), modules(cases, &inputs)).expect("a file");
     fs::write(folder.join("main.cpp"), program(cases.len(), bits, extent)).expect("a file");
-    // What runs for seconds is compiled with little effort.
-    let level = if extent == Extent::All && bits > 24 { "-O2" } else { "-O0" };
-    // One file in C++: each would read Verilator's headers anew.
+    // What runs for longer is compiled with more effort.
+    let level = match (extent, bits) {
+        (Extent::Ends, _) | (_, ..=16) => "-O0",
+        (_, ..=24) => "-O1",
+        _ => "-O2",
+    };
     let arguments = "--cc --exe -O3 --x-assign unique --output-split 0 -Wno-fatal -Wno-lint --top-module all";
-    let outputs = ["-Mdir", "built", "-o", "all", "all.sv", "main.cpp"];
-    run(folder, "verilator", arguments.split(' ').chain(outputs));
-    let (built, library) = (folder.join("built"), library(level));
+    run(folder, "verilator", arguments.split(' ').chain(["-Mdir", "built", "-o", "all", "all.sv"]));
+    let (built, library) = (folder.join("built"), library());
     copy_objects(&library, &built).expect("objects are copied");
-    let levels = ["OPT_FAST", "OPT_SLOW", "OPT_GLOBAL"].map(|part| format!("{part}={level}"));
-    let make = ["-s", "-C", "built", "-f", "Vall.mk"];
-    run(folder, "make", make.into_iter().chain(levels.iter().map(String::as_str)));
+    // All in one file in C++, each table and the program too: each would read Verilator's headers anew.
+    let one_file = ["VM_PARALLEL_BUILDS=0", "VM_SUPPORT_FAST=../main"];
+    let levels = [format!("OPT_FAST={level}"), format!("OPT_SLOW={level}"), "OPT_GLOBAL=-O0".into()];
+    let make = ["-s", "-C", "built", "-f", "Vall.mk"].into_iter().chain(one_file);
+    run(folder, "make", make.chain(levels.iter().map(String::as_str)));
     keep_objects(&built, &library).expect("objects are kept");
     let text = run(folder, "./built/all", []);
     let wrong: Vec<String> = text.lines().filter_map(|line| mismatch(cases, &inputs, line)).collect();
@@ -116,10 +120,10 @@ pub(crate) fn compare(cases: &[Case], extent: Extent) -> Result<u64, String> {
 
 /// Where Verilator's own library lies once a program has been built with it: the next programs take
 /// half the time.
-fn library(level: &str) -> PathBuf {
+fn library() -> PathBuf {
     let version = run(Path::new("."), "verilator", ["--version"]);
     let name: String = version.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '.').collect();
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}{level}"))
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 /// Copies the objects of the library, if they are there; they are newer than their sources.
