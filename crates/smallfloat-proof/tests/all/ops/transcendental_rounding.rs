@@ -104,7 +104,7 @@ fn stochastic() -> Vec<Rounding> {
 }
 
 fn differs(
-    what: &str,
+    what: impl FnOnce() -> String,
     x: &str,
     to: &Target,
     projection: &Projection,
@@ -113,8 +113,11 @@ fn differs(
 ) -> Option<String> {
     (expected != got).then(|| {
         format!(
-            "{what} = {x} -> {} ({:?}, {:?}): got {got:x}, expected {expected:x}",
-            to.format, projection.rounding, projection.saturation
+            "{} = {x} -> {} ({:?}, {:?}): got {got:x}, expected {expected:x}",
+            what(),
+            to.format,
+            projection.rounding,
+            projection.saturation
         )
     })
 }
@@ -141,14 +144,8 @@ fn deterministic_modes_of_every_result() {
                 wrong.extend(policies.iter().filter_map(|(projection, policy)| {
                     let (code_expected, _) = target.grid.project(spot, policy);
                     let got = project(result, &target.format, projection).value;
-                    differs(
-                        &format!("{name} {format} {code:x}"),
-                        &text,
-                        target,
-                        projection,
-                        code_expected,
-                        got,
-                    )
+                    let what = || format!("{name} {format} {code:x}");
+                    differs(what, &text, target, projection, code_expected, got)
                 }));
             }
         }
@@ -181,7 +178,7 @@ fn stochastic_modes_and_the_older_saturation() {
                     count += 1;
                     let (code_expected, _) = target.table.round(&expected, &policy);
                     let got = project(result, &target.format, &projection).value;
-                    let what = format!("{name} {format} {code:x}");
+                    let what = || format!("{name} {format} {code:x}");
                     wrong.extend(differs(&what, &text, target, &projection, code_expected, got));
                 }
             }
