@@ -8,8 +8,8 @@
 use std::cmp::Ordering;
 
 use crate::{
-    Dyadic, Exact, Flags, NanCode, NegativeRule, NegativeZero, NoNanRule, OracleFormat, Policy, Rational,
-    Real, Rounding, Saturation, Specials, Subnormals, Table, Value, ZeroRule,
+    Dyadic, Exact, Flags, NanCode, NegativeRule, NegativeZero, NoNanRule, OracleFormat, Policy, Real,
+    Rounding, Saturation, Specials, Subnormals, Table, Value, ZeroRule,
 };
 
 /// A format's non-negative numbers in order, as exact numbers and as integers.
@@ -19,9 +19,11 @@ pub struct Grid {
     /// Numbers and codes from below; one more without a code continues the grid above the largest.
     points: Vec<Dyadic>,
     codes: Vec<u64>,
-    /// The points in steps of 2^unit; empty where they do not fit.
-    steps: Vec<u128>,
+    /// The points in steps of 2^unit, below 2^40; empty where they do not fit.
+    steps: Vec<u64>,
     unit: i64,
+    /// The index of the smallest normal number.
+    first_normal: usize,
     min_normal: Dyadic,
 }
 
@@ -96,10 +98,13 @@ impl Grid {
         let unit = points.iter().filter(|p| !p.is_zero()).map(Dyadic::exponent).min().expect("numbers");
         let steps = points
             .iter()
-            .map(|p| u128::try_from(p.mantissa_at(unit)).ok().filter(|&s| s >> 40 == 0))
+            .map(|p| u64::try_from(p.mantissa_at(unit)).ok().filter(|&s| s >> 40 == 0))
             .collect::<Option<Vec<_>>>()
             .unwrap_or_default();
-        Self { format: *format, points, codes, steps, unit, min_normal: table.min_normal().clone() }
+        let normal = format.min_normal_code();
+        let first_normal = codes.iter().position(|&c| c == normal).expect("every format has a normal number");
+        let min_normal = table.min_normal().clone();
+        Self { format: *format, points, codes, steps, unit, first_normal, min_normal }
     }
 
     /// The format.
@@ -129,12 +134,20 @@ impl Grid {
     /// Locates numerator / denominator steps, not zero.
     pub fn locate_steps(&self, numerator: i128, denominator: u128) -> Spot {
         let magnitude = numerator.unsigned_abs();
-        let min_normal = self.steps[self.first_normal()];
-        self.locate(
+        // n·d ≤ m where n ≤ ⌊m/d⌋, for integers n.
+        let whole = match denominator {
+            power if power.is_power_of_two() => magnitude >> power.trailing_zeros(),
+            _ => magnitude / denominator,
+        };
+        let whole = u64::try_from(whole).unwrap_or(u64::MAX);
+        let at_or_below = self.steps.partition_point(|&step| step <= whole);
+        let times = |steps: u64| u128::from(steps) * denominator;
+        self.spot(
             numerator < 0,
-            |i| magnitude.cmp(&(self.steps[i] * denominator)),
-            |i| (2 * magnitude).cmp(&((self.steps[i] + self.steps[i + 1]) * denominator)),
-            magnitude < min_normal * denominator,
+            at_or_below,
+            |i| magnitude == times(self.steps[i]),
+            |i| (2 * magnitude).cmp(&times(self.steps[i] + self.steps[i + 1])),
+            whole < self.steps[self.first_normal],
         )
     }
 
@@ -149,33 +162,29 @@ impl Grid {
     }
 
     fn locate_real(&self, negative: bool, x: &Real) -> Spot {
-        self.locate(
+        let at_or_below = self.points.partition_point(|point| x.compare_dyadic(point) != Ordering::Less);
+        self.spot(
             negative,
-            |i| x.compare_dyadic(&self.points[i]),
-            |i| {
-                let middle = (&self.points[i] + &self.points[i + 1]).scale(-1);
-                x.compare(&Rational::from(&middle))
-            },
+            at_or_below,
+            |i| x.compare_dyadic(&self.points[i]) == Ordering::Equal,
+            |i| x.compare_dyadic(&(&self.points[i] + &self.points[i + 1]).scale(-1)),
             x.compare_dyadic(&self.min_normal) == Ordering::Less,
         )
     }
 
-    fn locate(
+    /// The spot of a number with so many points at or below it.
+    fn spot(
         &self,
         negative: bool,
-        point: impl Fn(usize) -> Ordering,
+        at_or_below: usize,
+        is_point: impl Fn(usize) -> bool,
         middle: impl Fn(usize) -> Ordering,
         tiny: bool,
     ) -> Spot {
-        let (mut low, mut high) = (0, self.points.len());
-        while low < high {
-            let at = low.midpoint(high);
-            if point(at) == Ordering::Less { high = at } else { low = at + 1 }
-        }
-        let lo = low.checked_sub(1);
+        let lo = at_or_below.checked_sub(1);
         let part = match lo {
             None => Part::Below,
-            Some(i) if point(i) == Ordering::Equal => Part::Exact,
+            Some(i) if is_point(i) => Part::Exact,
             // Past the continued grid's point: nothing depends on how far.
             Some(i) if i == self.codes.len() => Part::Above,
             Some(i) => match middle(i) {
@@ -185,11 +194,6 @@ impl Grid {
             },
         };
         Spot::Number { negative, lo, part, tiny }
-    }
-
-    fn first_normal(&self) -> usize {
-        let code = self.format.min_normal_code();
-        self.codes.iter().position(|&c| c == code).expect("every format has a normal number")
     }
 
     /// The code and flags of a located result under a policy with a deterministic rounding mode.
@@ -322,6 +326,55 @@ impl Grid {
                 NoNanRule::MlDtypes => self.zero(!negative, policy),
             },
         }
+    }
+}
+
+/// The codes and flags of every place of a grid under some policies.
+#[derive(Clone, Debug)]
+pub struct Projected {
+    policies: usize,
+    results: Vec<(u64, Flags)>,
+}
+
+impl Projected {
+    /// Projects every place once.
+    ///
+    /// # Panics
+    /// For policies that [`Grid::project`] does not know.
+    pub fn new(grid: &Grid, policies: &[Policy]) -> Self {
+        let signs = [false, true];
+        let mut spots: Vec<Spot> = Vec::new();
+        spots.extend(signs.map(|negative| Spot::Nan { negative }));
+        spots.extend(signs.map(|negative| Spot::Inf { negative }));
+        spots.extend([Some(false), Some(true), None].map(|negative| Spot::Zero { negative }));
+        for lo in std::iter::once(None).chain((0..grid.points.len()).map(Some)) {
+            for part in [Part::Exact, Part::Below, Part::Half, Part::Above] {
+                for tiny in signs {
+                    spots.extend(signs.map(|negative| Spot::Number { negative, lo, part, tiny }));
+                }
+            }
+        }
+        debug_assert!((0..).zip(&spots).all(|(i, &spot)| Self::index(spot) == i));
+        let of = |&spot: &Spot| policies.iter().map(move |policy| grid.project(spot, policy));
+        Self { policies: policies.len(), results: spots.iter().flat_map(of).collect() }
+    }
+
+    fn index(spot: Spot) -> usize {
+        match spot {
+            Spot::Nan { negative } => usize::from(negative),
+            Spot::Inf { negative } => 2 + usize::from(negative),
+            Spot::Zero { negative } => 4 + negative.map_or(2, usize::from),
+            Spot::Number { negative, lo, part, tiny } => {
+                let place = 4 * lo.map_or(0, |lo| lo + 1) + part as usize;
+                7 + 4 * place + 2 * usize::from(tiny) + usize::from(negative)
+            }
+        }
+    }
+
+    /// The codes and flags of a place, in the order of the policies.
+    pub fn of(&self, spot: Spot) -> &[(u64, Flags)] {
+        let first = Self::index(spot) * self.policies;
+        &self.results[first..][..self.policies]
     }
 }
 

@@ -100,7 +100,16 @@ impl<'a> Located<'a> {
 
     /// The code and the flags of the result.
     pub fn project(&self, grid: &Grid, semantics: ops::Semantics, policy: &Policy) -> (u64, oracle::Flags) {
-        let (code, rounded) = grid.project(self.spot, policy);
+        self.projected(grid, semantics, grid.project(self.spot, policy))
+    }
+
+    /// The code and the flags of the result, from those of its place.
+    pub fn projected(
+        &self,
+        grid: &Grid,
+        semantics: ops::Semantics,
+        (code, rounded): (u64, oracle::Flags),
+    ) -> (u64, oracle::Flags) {
         let (Some(operand), Spot::Nan { negative }) = (self.passed, self.spot) else {
             return (code, rounded | self.raised);
         };

@@ -11,9 +11,9 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 use smallfloat::ops::{Comparison, Operand, Operation, OperationOptions};
 use smallfloat::{FlagPolicy, Format, Projection};
-use smallfloat_oracle::fast::{Grid, Item, Spot};
+use smallfloat_oracle::fast::{Grid, Item, Projected, Spot};
 use smallfloat_oracle::selection::{self, Extremum};
-use smallfloat_oracle::{self as oracle, ops as slow};
+use smallfloat_oracle::{self as oracle, Policy, ops as slow};
 use smallfloat_proof::located::{
     Located, ProjectionPair, operand_flags, oracle_semantics, pair, projections, small_formats, unary,
 };
@@ -34,6 +34,9 @@ struct Sheet {
     grid: Grid,
     items: Vec<Item>,
     arithmetic: OperationOptions,
+    projections: Vec<ProjectionPair>,
+    /// What the projections make of every place.
+    projected: Projected,
     /// The order of values, −0 below +0, and of magnitudes; meaningless for NaN.
     values: Vec<usize>,
     magnitudes: Vec<usize>,
@@ -60,7 +63,10 @@ impl Sheet {
         });
         // The oracle's flags are Tesla's.
         let arithmetic = OperationOptions::default_for([&format]).with_flags(FlagPolicy::TESLA);
-        Self { format, grid, items, arithmetic, values, magnitudes }
+        let projections = projections(&format, arithmetic.semantics);
+        let policies: Vec<Policy> = projections.iter().map(|projection| projection.oracle).collect();
+        let projected = Projected::new(&grid, &policies);
+        Self { format, grid, items, arithmetic, projections, projected, values, magnitudes }
     }
 
     /// Returns whether a code is the expected one. IEEE 754 leaves the sign of a NaN open where an
@@ -78,13 +84,7 @@ impl Sheet {
     }
 
     /// All pairs with x's code in one row.
-    fn row(
-        &self,
-        operation: Operation,
-        x: &Item,
-        projections: &[ProjectionPair],
-        wrong: &mut Vec<String>,
-    ) -> u64 {
+    fn row(&self, operation: Operation, x: &Item, wrong: &mut Vec<String>) -> u64 {
         let semantics = oracle_semantics(self.arithmetic.semantics);
         let extremum = operation.name().parse::<Extremum>().ok();
         for y in &self.items {
@@ -104,10 +104,10 @@ impl Sheet {
             } else {
                 pair(operation, &self.grid, [x, y], semantics)
             };
-            for projection in projections {
-                let (code, flags) = located.project(&self.grid, semantics, &projection.oracle);
+            let operands = [Operand::new(x.code, &self.format), Operand::new(y.code, &self.format)];
+            for (projection, &rounded) in self.projections.iter().zip(self.projected.of(located.spot)) {
+                let (code, flags) = located.projected(&self.grid, semantics, rounded);
                 let flags = core_flags(flags);
-                let operands = [Operand::new(x.code, &self.format), Operand::new(y.code, &self.format)];
                 let got = operation.evaluate(&operands, &self.format, &projection.core, self.arithmetic);
                 if got.flags != flags || !self.agrees(got.value, code, nan && located.passed.is_none()) {
                     let got = format!("{:02x} {}", got.value, got.flags);
@@ -123,7 +123,7 @@ impl Sheet {
                 }
             }
         }
-        (self.items.len() * projections.len()) as u64
+        (self.items.len() * self.projections.len()) as u64
     }
 
     fn compare_row(&self, x: &Item, wrong: &mut Vec<String>) -> u64 {
@@ -193,14 +193,9 @@ fn sheets() -> Vec<Sheet> {
 
 fn check_operations(what: &str, operations: &[Operation]) {
     let sheets = sheets();
-    let projections: Vec<Vec<ProjectionPair>> =
-        sheets.iter().map(|sheet| projections(&sheet.format, sheet.arithmetic.semantics)).collect();
-    let position = |sheet: &Sheet| sheets.iter().position(|s| s.format == sheet.format).expect("its own");
     let mut compared = 0;
     for &operation in operations {
-        compared += check(operation.name(), &sheets, |sheet, x, wrong| {
-            sheet.row(operation, x, &projections[position(sheet)], wrong)
-        });
+        compared += check(operation.name(), &sheets, |sheet, x, wrong| sheet.row(operation, x, wrong));
     }
     println!("{what}: {} formats, {compared} results", sheets.len());
 }
@@ -241,9 +236,8 @@ fn unary_operations_of_all_codes() {
         check(operation.name(), &sheets, |sheet, x, wrong| {
             let semantics = oracle_semantics(sheet.arithmetic.semantics);
             let located = unary(operation, &sheet.grid, x, semantics);
-            let projections = projections(&sheet.format, sheet.arithmetic.semantics);
-            for projection in &projections {
-                let (code, flags) = located.project(&sheet.grid, semantics, &projection.oracle);
+            for (projection, &rounded) in sheet.projections.iter().zip(sheet.projected.of(located.spot)) {
+                let (code, flags) = located.projected(&sheet.grid, semantics, rounded);
                 let flags = core_flags(flags);
                 let operand = [Operand::new(x.code, &sheet.format)];
                 let got = operation.evaluate(&operand, &sheet.format, &projection.core, sheet.arithmetic);
@@ -261,7 +255,7 @@ fn unary_operations_of_all_codes() {
                     ));
                 }
             }
-            projections.len() as u64
+            sheet.projections.len() as u64
         });
     }
 }
@@ -275,10 +269,10 @@ fn the_fast_oracle_agrees_with_the_slow_one() {
     for sheet in sheets() {
         let semantics = sheet.arithmetic.semantics;
         let table = oracle::Table::new(sheet.grid.format());
-        let projections = projections(&sheet.format, semantics);
         for (i, x) in sheet.items.iter().enumerate().step_by(7) {
             for (j, y) in sheet.items.iter().enumerate().skip(i % 5).step_by(5) {
-                let projection = &projections[(i + j) % projections.len()];
+                let chosen = (i + j) % sheet.projections.len();
+                let projection = &sheet.projections[chosen];
                 let (a, b, s) = (&x.exact, &y.exact, oracle_semantics(semantics));
                 let slow = [
                     (Operation::Add, slow::add(a, b, projection.oracle.rounding, s)),
@@ -291,10 +285,8 @@ fn the_fast_oracle_agrees_with_the_slow_one() {
                 for (operation, (exact, flags)) in slow {
                     let located = pair(operation, &sheet.grid, [x, y], s);
                     assert_eq!(located.raised, flags | operand_flags(&[x, y]));
-                    let (fast, expected) = (
-                        sheet.grid.project(located.spot, &projection.oracle),
-                        table.round(&exact, &projection.oracle),
-                    );
+                    let (fast, expected) =
+                        (sheet.projected.of(located.spot)[chosen], table.round(&exact, &projection.oracle));
                     assert_eq!(
                         fast, expected,
                         "{} {operation:?} {i:02x} {j:02x} {:?}",

@@ -8,8 +8,8 @@
 use rayon::prelude::*;
 use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::{FlagPolicy, Format, Projection, Rounded, Rounding};
-use smallfloat_oracle::fast::{Grid, Item};
-use smallfloat_oracle::{Policy, ops as slow, selection};
+use smallfloat_oracle::fast::{Grid, Item, Projected};
+use smallfloat_oracle::{ops as slow, selection};
 use smallfloat_proof::located::{Located, ProjectionPair, operand_flags, oracle_semantics, triple};
 use smallfloat_proof::{Scramble, catalogue, core_flags, extensive, oracle_format, p3109, tell, tesla};
 
@@ -38,7 +38,7 @@ struct Sheet {
     arithmetic: OperationOptions,
     semantics: slow::Semantics,
     projection: Projection,
-    policy: Policy,
+    projected: Projected,
 }
 
 impl Sheet {
@@ -49,7 +49,8 @@ impl Sheet {
         let projection = format.default_projection().with_rounding(rounding);
         let policy = ProjectionPair::new(projection, arithmetic.semantics).oracle;
         let semantics = oracle_semantics(arithmetic.semantics);
-        Self { format, items: grid.items(), grid, arithmetic, semantics, projection, policy }
+        let projected = Projected::new(&grid, &[policy]);
+        Self { format, items: grid.items(), grid, arithmetic, semantics, projection, projected }
     }
 
     fn fma<'a>(&self, items: [&'a Item; 3]) -> Located<'a> {
@@ -69,7 +70,8 @@ impl Sheet {
     /// One triple; `None` if it agrees.
     fn check(&self, operation: Operation, items: [&Item; 3], located: Located<'_>) -> Option<String> {
         let nan = items.iter().any(|item| item.exact.is_nan());
-        let (code, flags) = located.project(&self.grid, self.semantics, &self.policy);
+        let rounded = self.projected.of(located.spot)[0];
+        let (code, flags) = located.projected(&self.grid, self.semantics, rounded);
         let flags = core_flags(flags);
         let operands = items.map(|item| Operand::new(item.code, &self.format));
         let Rounded { value, flags: raised } =
