@@ -354,7 +354,7 @@ impl Projected {
                 }
             }
         }
-        debug_assert!((0..).zip(&spots).all(|(i, &spot)| Self::index(spot) == i));
+        assert!((0..).zip(&spots).all(|(i, &spot)| Self::index(spot) == i));
         let of = |&spot: &Spot| policies.iter().map(move |policy| grid.project(spot, policy));
         Self { policies: policies.len(), results: spots.iter().flat_map(of).collect() }
     }
