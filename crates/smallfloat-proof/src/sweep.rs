@@ -175,15 +175,12 @@ fn sweep_piece<C: Code + PartialEq>(
             let wanted = C::truncate(run.code);
             compared += part.len();
             counts.add(run, is_zero(run), within.clone());
-            // Without an early end, which would be slower.
-            if !codes[part.clone()].iter().fold(true, |same, code| same & (*code == wanted)) {
-                let wrong = |at: &usize| codes[*at] != wanted;
-                found.differs(part.clone().filter(wrong).count() as u64, || {
-                    let at = part.clone().find(wrong).expect("one differs");
-                    let (bits, got, wanted) = (source[at].to_bits(), codes[at].widen(), wanted.widen());
-                    format!("{format} {bits:#010x}: got {got:#x}, expected {wanted:#x}")
-                });
-            }
+            let wrong = codes[part.clone()].iter().filter(|code| **code != wanted).count();
+            found.differs(wrong as u64, || {
+                let at = part.clone().find(|&at| codes[at] != wanted).expect("one differs");
+                let (bits, got, wanted) = (source[at].to_bits(), codes[at].widen(), wanted.widen());
+                format!("{format} {bits:#010x}: got {got:#x}, expected {wanted:#x}")
+            });
         }
         assert_eq!(compared, SLICE, "the runs have no gap");
         let seen = (events.flags, events.overflowed, events.zeros, events.underflowed);

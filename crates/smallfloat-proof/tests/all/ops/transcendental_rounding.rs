@@ -179,7 +179,7 @@ fn stochastic_modes_and_the_older_saturation() {
                     let (code_expected, _) = target.table.round(&expected, &policy);
                     let got = project(result, &target.format, &projection).value;
                     let what = || format!("{name} {format} {code:x}");
-                    wrong.extend(differs(&what, &text, target, &projection, code_expected, got));
+                    wrong.extend(differs(what, &text, target, &projection, code_expected, got));
                 }
             }
         }

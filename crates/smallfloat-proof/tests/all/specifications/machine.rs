@@ -102,7 +102,7 @@ pub(crate) fn compare(cases: &[Case], extent: Extent) -> Result<u64, String> {
     run(folder, "verilator", arguments.split(' ').chain(["-Mdir", "built", "-o", "all", "all.sv"]));
     let (built, library) = (folder.join("built"), library());
     copy_objects(&library, &built).expect("objects are copied");
-    // All in one file in C++, each table and the program too: each would read Verilator's headers anew.
+    // All in one file in C++, tables and program too: each would read Verilator's headers anew.
     let one_file = ["VM_PARALLEL_BUILDS=0", "VM_SUPPORT_FAST=../main"];
     let levels = [format!("OPT_FAST={level}"), format!("OPT_SLOW={level}"), "OPT_GLOBAL=-O0".into()];
     let make = ["-s", "-C", "built", "-f", "Vall.mk"].into_iter().chain(one_file);
