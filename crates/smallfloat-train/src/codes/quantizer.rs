@@ -169,14 +169,14 @@ impl TensorQuantizer {
     pub fn new(name: impl Into<String>, class: &ClassConfig) -> Result<Self> {
         let spec = class.scheme.map_or(class.format.0, |scheme| scheme.scheme().element.into());
         let own = || spec.bias().filter(|_| spec.has_free_bias()).map(BiasPolicy::Fixed);
-        let chooser = match class.bias.or_else(own) {
+        let chooser = match (class.scheme, class.bias.or_else(own)) {
             _ if class.is_plain() => None,
-            _ if let Some(scheme) = class.scheme => Some(Chooser::Scheme(scheme)),
-            Some(policy) if spec.has_free_bias() => {
+            (Some(scheme), _) => Some(Chooser::Scheme(scheme)),
+            (None, Some(policy)) if spec.has_free_bias() => {
                 Some(Chooser::Bias(BiasController::new(policy, spec, class.start)?))
             }
-            Some(policy) => Some(Chooser::Scale(ScaleController::new(policy, class.start)?)),
-            None => Some(Chooser::Nobody),
+            (None, Some(policy)) => Some(Chooser::Scale(ScaleController::new(policy, class.start)?)),
+            (None, None) => Some(Chooser::Nobody),
         };
         let mut quantizer = Self {
             name: name.into(),
