@@ -72,7 +72,7 @@ enum Path {
     Table(Entries),
     /// A class for each pair of the first two operands, and a row of all third operands for each
     /// class.
-    Classes { classes: Vec<u16>, rows: Entries },
+    Classes { classes: Box<[u16; 1 << TABLE_BITS]>, rows: Entries },
     /// The core, element by element.
     Core,
 }
@@ -577,7 +577,7 @@ impl Call {
             let [x, y] = pairs[i >> third];
             [x, y, i as u64 & mask]
         });
-        Path::Classes { classes, rows }
+        Path::Classes { classes: whole(classes), rows }
     }
 
     /// Numbers the pairs of the first two operands by what the third one meets: the exact inner
@@ -625,6 +625,13 @@ impl Call {
             _ => Entries::Long(parallel_map(count, |i| entry(i, 32))),
         }
     }
+}
+
+/// Returns the classes in a table that every index of a pair lies in, which needs no check of
+/// bounds.
+fn whole(mut classes: Vec<u16>) -> Box<[u16; 1 << TABLE_BITS]> {
+    classes.resize(1 << TABLE_BITS, 0);
+    classes.into_boxed_slice().try_into().expect("as many as the table has")
 }
 
 /// Returns the value with an odd significand, so that equal values are equal in every field.
