@@ -11,7 +11,7 @@ use smallfloat::{Format, RandomBits, Rounding};
 use smallfloat_bench::data;
 use smallfloat_kernels::{
     Accumulate, Ars5, ClassSums, Decoder, Dot, Elementwise, Encoder, Generator, Level, PowerScales,
-    RandomWords, StepTable,
+    RandomWords, StepTable, largest_of_groups,
 };
 
 /// Elements per call.
@@ -90,6 +90,13 @@ fn blocks(name: &str) -> Kernel {
     })
 }
 
+/// The largest magnitudes of groups of 16.
+fn largest() -> Kernel {
+    let x = data::class("normal", LENGTH);
+    let mut largest = vec![0.0; LENGTH / 16];
+    Box::new(move || _ = largest_of_groups(Level::detected(), 16, black_box(&x), black_box(&mut largest)))
+}
+
 /// Groups of 16 by comparison with the places of their scales, as NVFP4 has them.
 fn steps() -> Kernel {
     let row =
@@ -117,6 +124,7 @@ const KERNELS: &[(&str, fn() -> Kernel)] = &[
     ("stochastic-philox", || stochastic(Philox { seed: 1, stream: 2 }.into())),
     ("blocks-e4m3fn", || blocks("e4m3fn")),
     ("blocks-e2m1fn-by-steps", steps),
+    ("largest-of-groups", largest),
     ("decode-cfloat8_1_4_3", || decode("cfloat8_1_4_3:bias=7")),
     ("decode-e4m3fn", || decode("e4m3fn")),
     ("add", || operation("Add")),

@@ -29,12 +29,11 @@ impl StepTable {
     /// If there are more than 256 rows, one is not ascending, or the sign is not bit 1, 2 or 3.
     pub fn new(rows: impl IntoIterator<Item = [f32; MAGNITUDES]>, sign: u32) -> Self {
         assert!((1..4).contains(&sign), "codes have at most four bits and a sign");
-        let never = f32::INFINITY.to_bits().cast_signed();
-        let mut table = Box::new([[never; MAGNITUDES + 1]; 256]);
+        let row = |places: [f32; MAGNITUDES]| Row::new(places.map(|place| place.to_bits().cast_signed()));
+        let mut table = Box::new([row([f32::INFINITY; MAGNITUDES]); 256]);
         for (i, places) in rows.into_iter().enumerate() {
             assert!(places.is_sorted(), "the places {places:?} must ascend");
-            let row = &mut table[i];
-            row.iter_mut().zip(places).for_each(|(bits, place)| *bits = place.to_bits().cast_signed());
+            table[i] = row(places);
         }
         Self { rows: table, sign }
     }
@@ -96,7 +95,7 @@ impl StepTable {
     fn code(&self, row: &Row, x: f32) -> u32 {
         let magnitude = (x.to_bits() & !(1 << 31)).cast_signed();
         let mut code = x.to_bits() >> 31 << self.sign;
-        for &least in &row[..MAGNITUDES] {
+        for &least in &row.places[..MAGNITUDES] {
             code += u32::from(magnitude >= least);
         }
         code

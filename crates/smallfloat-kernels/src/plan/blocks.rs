@@ -5,9 +5,28 @@ use smallfloat::Rounding;
 /// The most codes of magnitudes other than zero that are found by comparison.
 pub(crate) const MAGNITUDES: usize = 7;
 
-/// The bits of the least magnitudes that have at least the codes 1 to 7 under a scale, ascending;
-/// the last is that of no code.
-pub(crate) type Row = [i32; MAGNITUDES + 1];
+/// What magnitudes are compared with under a scale: their codes are how many places they reach.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Row {
+    /// The bits of the least magnitudes that have at least the codes 1 to 7, ascending; the last is
+    /// that of no code.
+    pub(crate) places: [i32; MAGNITUDES + 1],
+    /// The same for a search that looks places up by what was not reached before: by −1 or 0 the
+    /// places 1 and 5, in between the place 3.
+    pub(crate) odd: [i32; 4],
+    /// By what twice that and the second answer add up to, −3 to 0, the places 0, 2, 4 and 6.
+    pub(crate) even: [i32; 4],
+}
+
+impl Row {
+    /// With the bits of the places.
+    pub(crate) fn new(places: [i32; MAGNITUDES]) -> Self {
+        let [a, b, c, d, e, f, g] = places;
+        let never = f32::INFINITY.to_bits().cast_signed();
+        Self { places: [a, b, c, d, e, f, g, never], odd: [f, d, d, b], even: [g, a, c, e] }
+    }
+}
 
 /// How codes of E8M0 follow from the largest magnitudes of groups.
 ///

@@ -256,11 +256,17 @@ impl Kernels for Machine {
         values: &[f32],
         codes: &mut [u8],
     ) -> Option<()> {
-        avx512::block::encode_by_steps(self.avx512?, rows, length, scales, values, codes)
+        match self.avx512 {
+            Some(token) => avx512::block::encode_by_steps(token, rows, length, scales, values, codes),
+            None => avx2::block::encode_by_steps(self.avx2, rows, length, scales, values, codes),
+        }
     }
 
     fn largest_of_groups(self, length: usize, values: &[f32], largest: &mut [f32]) -> Option<u32> {
-        Some(avx512::block::fill_largest(self.avx512?, length, values, largest))
+        match self.avx512 {
+            Some(token) => Some(avx512::block::fill_largest(token, length, values, largest)),
+            None => avx2::block::fill_largest(self.avx2, length, values, largest),
+        }
     }
 
     fn quotients_to_odd(self, over: f64, unit: f64, values: &[f32], quotients: &mut [f32]) -> Option<()> {

@@ -1,5 +1,6 @@
 //! Kernels with AVX2, 32 bytes at a time.
 
+pub(super) mod block;
 pub(super) mod decode;
 pub(super) mod decode_wide;
 pub(super) mod dot;

@@ -463,14 +463,15 @@ fn step_by_rows<const L: usize, const G: usize>(
 fn by_row(x: __m512i, row: &Row) -> (__m512i, __mmask16) {
     let magnitude = _mm512_and_si512(x, words(0x7fff_ffff));
     // The places 3, then 1 or 5, then 0, 2, 4 or 6.
-    let upper = _mm512_cmpge_epi32_mask(magnitude, _mm512_set1_epi32(row[3]));
-    let middle = _mm512_mask_blend_epi32(upper, _mm512_set1_epi32(row[1]), _mm512_set1_epi32(row[5]));
+    let upper = _mm512_cmpge_epi32_mask(magnitude, _mm512_set1_epi32(row.places[3]));
+    let middle =
+        _mm512_mask_blend_epi32(upper, _mm512_set1_epi32(row.places[1]), _mm512_set1_epi32(row.places[5]));
     // Bit 3 chooses between two copies of the row.
     let place = _mm512_mask_blend_epi32(upper, words(8), words(12));
     let reaches = _mm512_cmpge_epi32_mask(magnitude, middle);
     let place = _mm512_mask_or_epi32(place, reaches, place, words(2));
     // SAFETY: the reference is to 32 readable bytes.
-    let row = _mm512_broadcast_i64x4(unsafe { _mm256_loadu_si256(row.as_ptr().cast()) });
+    let row = _mm512_broadcast_i64x4(unsafe { _mm256_loadu_si256(row.places.as_ptr().cast()) });
     (place, _mm512_cmpge_epi32_mask(magnitude, _mm512_permutexvar_epi32(place, row)))
 }
 
