@@ -13,7 +13,7 @@ use crate::encode::Encoder;
 use crate::plan::blocks::PowerScales;
 
 /// Elements whose quotients are held at once: they stay in the first cache.
-const PIECE: usize = 1 << 12;
+const PIECE: usize = 1 << 10;
 
 impl Encoder<f32> {
     /// Encodes groups of `length` elements, which follow each other: the codes of their scales, and
@@ -57,41 +57,45 @@ impl Encoder<f32> {
         {
             return all_finite;
         }
+        let level = self.level();
         let groups = (PIECE / length).max(1);
         let mut room = vec![0.0; (groups * length).min(values.len())];
+        let mut largest = vec![0.0; groups.min(scales.len())];
         let pieces = values.chunks(groups * length).zip(codes.chunks_mut(groups * length));
         for ((values, codes), scales) in pieces.zip(scales.chunks_mut(groups)) {
-            let quotients = &mut room[..values.len()];
-            let all_finite = self.level().vectorize(
-                #[inline(always)]
-                || match length {
-                    // Loops of a known length stay in registers.
-                    16 => divide_groups(
-                        rule,
-                        rounding,
-                        arrays::<16>(values),
-                        scales,
-                        quotients.as_chunks_mut::<16>().0.iter_mut(),
-                    ),
-                    32 => divide_groups(
-                        rule,
-                        rounding,
-                        arrays::<32>(values),
-                        scales,
-                        quotients.as_chunks_mut::<32>().0.iter_mut(),
-                    ),
-                    _ => divide_groups(
-                        rule,
-                        rounding,
-                        values.chunks_exact(length),
-                        scales,
-                        quotients.chunks_exact_mut(length),
-                    ),
-                },
-            );
-            if !all_finite {
+            let (quotients, largest) = (&mut room[..values.len()], &mut largest[..scales.len()]);
+            if !largest_of_groups(level, length, values, largest) {
                 return false;
             }
+            level.vectorize(
+                #[inline(always)]
+                || {
+                    for (scale, amax) in scales.iter_mut().zip(largest) {
+                        *scale = rule.code(amax.to_bits());
+                    }
+                    match length {
+                        // Loops of a known length stay in registers.
+                        16 => divide_groups(
+                            rounding,
+                            arrays::<16>(values),
+                            scales,
+                            quotients.as_chunks_mut::<16>().0.iter_mut(),
+                        ),
+                        32 => divide_groups(
+                            rounding,
+                            arrays::<32>(values),
+                            scales,
+                            quotients.as_chunks_mut::<32>().0.iter_mut(),
+                        ),
+                        _ => divide_groups(
+                            rounding,
+                            values.chunks_exact(length),
+                            scales,
+                            quotients.chunks_exact_mut(length),
+                        ),
+                    }
+                },
+            );
             self.encode_uncounted(quotients, codes);
         }
         true
@@ -210,23 +214,17 @@ pub fn largest_bits(values: &[f32]) -> u32 {
     rest.iter().fold(largest, |largest, x| magnitude(x).max(largest))
 }
 
-/// Chooses the scales of groups and divides them. Returns false if an element is not finite.
+/// Divides groups by their scales.
 #[inline(always)]
 fn divide_groups(
-    rule: PowerScales,
     rounding: Rounding,
     groups: impl Iterator<Item: AsRef<[f32]>>,
-    scales: &mut [u8],
+    scales: &[u8],
     quotients: impl Iterator<Item: AsMut<[f32]>>,
-) -> bool {
-    let mut largest = 0;
-    for ((values, mut quotients), scale) in groups.zip(quotients).zip(scales) {
-        let amax = largest_bits(values.as_ref());
-        *scale = rule.code(amax);
-        PowerScales::divide(*scale, rounding, values.as_ref(), quotients.as_mut());
-        largest = amax.max(largest);
+) {
+    for ((values, mut quotients), &scale) in groups.zip(quotients).zip(scales) {
+        PowerScales::divide(scale, rounding, values.as_ref(), quotients.as_mut());
     }
-    largest < f32::INFINITY.to_bits()
 }
 
 #[inline(always)]

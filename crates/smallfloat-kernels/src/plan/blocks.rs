@@ -60,11 +60,17 @@ impl PowerScales {
         field.saturating_sub(self.exponent).to_le_bytes()[0]
     }
 
+    /// Returns what elements are multiplied by under a scale's code.
+    #[inline(always)]
+    pub(crate) fn inverse(code: u8) -> f32 {
+        f32::from_bits((254 - u32::from(code)) << 23)
+    }
+
     /// Puts the quotients of a group by its scale into place: exact, or where they underflow on the
     /// side of zero that they are on.
     #[inline(always)]
     pub fn divide(code: u8, rounding: Rounding, values: &[f32], quotients: &mut [f32]) {
-        let inverse = f32::from_bits((254 - u32::from(code)) << 23);
+        let inverse = Self::inverse(code);
         if matches!(rounding, Rounding::NearestEven | Rounding::NearestAway) {
             // What underflows is next to zero even so, and has its sign.
             return by_lanes(values, quotients, |x| x * inverse);

@@ -245,7 +245,10 @@ impl Kernels for Machine {
         scales: &mut [u8],
         codes: &mut [u8],
     ) -> Option<bool> {
-        avx512::block::encode_blocks(self.avx512?, plan, rule, length, values, scales, codes)
+        match self.avx512 {
+            Some(token) => avx512::block::encode_blocks(token, plan, rule, length, values, scales, codes),
+            None => avx2::encode::groups::encode_blocks(self.avx2, plan, rule, length, values, scales, codes),
+        }
     }
 
     fn encode_by_steps(

@@ -7,6 +7,7 @@
 //! |x| (negative for NaN, zero for ∞) and |x| − 1 (negative for zero). The speed does not depend on
 //! the data: no element takes a branch.
 
+pub(in crate::arch) mod groups;
 mod halves;
 mod rounding;
 pub(in crate::arch) mod stochastic;
