@@ -1,6 +1,6 @@
 //! Elements of tiles → codes: quotients by their groups' scales, rounded by an encoder.
 
-use smallfloat::Flags;
+use smallfloat::{Flags, Rounding};
 use smallfloat_kernels::{EventCounts, Lanes, Level, PowerScales, RandomWords, StepTable};
 
 use super::{ENCODED_ELEMENTS, PerGroup, Place, Scales, TileResult, Work};
@@ -69,7 +69,11 @@ impl PerGroup<'_> {
     ) -> EventCounts {
         let (codes, division) = (&mut *place.codes, &mut work.division);
         let mut events = EventCounts::default();
-        let rounding = self.options.projection(&self.element).rounding;
+        let rounding = match self.options.projection(&self.element).rounding {
+            // Quotients that underflow are counted: they must not become zeros before.
+            _ if self.reports => Rounding::TowardZero,
+            rounding => rounding,
+        };
         for (strip, range) in Self::strips(tile, ENCODED_ELEMENTS) {
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
             self.quotients.begin(division, values.len());
