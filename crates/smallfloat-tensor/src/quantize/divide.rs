@@ -28,7 +28,7 @@ use smallfloat_kernels::{Element, Encoder, EventCounts, RandomWords, to_odd};
 use crate::error::{Result, refuse};
 use crate::file::stream::StoredCode;
 use crate::quantize::per_tensor::encoded;
-use crate::scale::rule::{Divisor, times_power};
+use crate::scale::rule::{Divisor, is_far_from_places, times_power};
 
 /// How the elements of a tensor are divided and encoded.
 #[derive(Debug)]
@@ -193,19 +193,43 @@ impl Quotients {
 /// Zeros at the end of the places in f64 where rounding to at most 11 bits changes.
 const PLACE_ZEROS: u32 = 40;
 
+/// Quotients x · over / unit, exact or rounded to odd near f64 numbers whose `low_bits` are all 0.
+#[inline(always)]
+fn divide_by_ratio<T: Element>(values: &[T], (unit, over): (f64, f64), low_bits: u64, quotients: &mut [f64]) {
+    for (quotients, values) in quotients.chunks_mut(RUN).zip(values.chunks(RUN)) {
+        let mut all_far = true;
+        for (q, x) in quotients.iter_mut().zip(values) {
+            let product = x.to_f64() * over;
+            *q = product / unit;
+            all_far &= is_far_from_places(product, *q, low_bits) | (x.to_f64() == 0.0);
+        }
+        if !all_far {
+            let divisor = Divisor::Ratio { unit, over };
+            for (q, x) in quotients.iter_mut().zip(values) {
+                let x = x.to_f64();
+                if !is_far_from_places(x * over, *q, low_bits) && x != 0.0 {
+                    *q = divisor.apply(x);
+                }
+            }
+        }
+    }
+}
+
+/// Quotients that are looked at together.
+const RUN: usize = 32;
+
 /// Quotients, exact or rounded to odd where all `low_bits` are 0.
 ///
 /// All others are rounded to nearest, which never passes a number of f64: where the quotient is no
 /// place at which rounding changes, it is on the same side of all of them as x / scale.
 #[inline(always)]
 fn divide_long<T: Element>(values: &[T], divisor: Divisor, low_bits: u64, quotients: &mut [f64]) {
-    /// Quotients that are looked at together.
-    const RUN: usize = 32;
     let pairs = quotients.iter_mut().zip(values);
     let scale = match divisor {
         Divisor::Value(scale) => scale,
         // A loop for this divisor alone, which vector instructions can do.
         Divisor::Power(inverse) => return pairs.for_each(|(q, x)| *q = times_power(x.to_f64(), inverse)),
+        Divisor::Ratio { unit, over } => return divide_by_ratio(values, (unit, over), low_bits, quotients),
         _ => return pairs.for_each(|(q, x)| *q = divisor.apply(x.to_f64())),
     };
     let may_be_place = |q: f64| q.to_bits() & low_bits == 0;

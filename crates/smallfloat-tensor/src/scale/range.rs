@@ -121,7 +121,28 @@ look!(
         greatest.is_finite().then_some(greatest.into())
     }
 );
-look!(f64, f64, identity);
+look!(
+    f64,
+    f64,
+    identity,
+    /// In one pass, as of f32.
+    #[inline(always)]
+    fn greatest_if_finite(values: &[Self]) -> Option<f64> {
+        let mut lanes = [0; LANES];
+        let magnitude = |x: &Self| x.to_bits() & !(1 << 63);
+        let (whole, rest) = values.as_chunks::<LANES>();
+        for values in whole {
+            // Signed comparisons are what vectors have.
+            for (lane, x) in lanes.iter_mut().zip(values) {
+                *lane = magnitude(x).cast_signed().max(*lane);
+            }
+        }
+        let greatest = lanes.into_iter().fold(0, i64::max).cast_unsigned();
+        let greatest = rest.iter().fold(greatest, |greatest, x| magnitude(x).max(greatest));
+        let greatest = Self::from_bits(greatest);
+        greatest.is_finite().then_some(greatest)
+    }
+);
 look!(F16, f32, F16::to_f32);
 
 /// Appends the magnitudes below a limit that the type holds, zeros left out.
@@ -155,6 +176,19 @@ mod tests {
             }
             let wide: Vec<f64> = some[..length].iter().map(|&x| x.into()).collect();
             assert_eq!(<f64 as Scan>::range(&wide), range, "{length}");
+            let finite = some[..length].iter().all(|x| x.is_finite()).then_some(range.greatest);
+            assert_eq!(<f32 as Scan>::greatest_if_finite(&some[..length]), finite, "{length}");
+            assert_eq!(f64::greatest_if_finite(&wide), finite, "{length}");
+        }
+        for length in 0..40 {
+            for at in 0..length {
+                for x in [-7.0, f64::MAX, -f64::INFINITY, f64::NAN] {
+                    let mut values = vec![5e-324; length];
+                    values[at] = x;
+                    let greatest = x.is_finite().then_some(x.abs());
+                    assert_eq!(f64::greatest_if_finite(&values), greatest, "{length} {at} {x}");
+                }
+            }
         }
         assert_eq!(<f64 as Scan>::range(&[]), MagnitudeRange::NONE);
     }

@@ -19,8 +19,8 @@
 //! scale under the four power-of-two rules (their limit) and 1 under `amax`; its elements are zeros
 //! under all.
 
-use smallfloat::formats::{BINARY32, E8M0FNU};
-use smallfloat::{Codebook, Datum, Format, Preset, Projection, Rounding, Saturation};
+use smallfloat::formats::{BINARY16, BINARY32, E4M3FN, E8M0FNU};
+use smallfloat::{Codebook, Datum, F16, Format, Preset, Projection, Rounding, Saturation};
 use smallfloat_kernels::{Lanes, Level, largest_of_groups};
 
 use crate::error::{Error, Result, by_name};
@@ -186,14 +186,22 @@ impl Extent {
         }
     }
 
-    /// amax / divisor, rounded to odd.
+    /// amax / divisor, on its side of every place where rounding to at most 24 bits changes.
+    #[inline(always)]
     pub(crate) fn over(&self, divisor: f64, global: f64) -> f64 {
+        let product = self.amax * global;
+        let q = product / divisor;
+        // Places have 25 bits.
+        if is_far_from_places(product, q, (1 << 28) - 1) {
+            return q;
+        }
         divide_to_odd(multiply_to_odd(self.amax, global), divisor)
     }
 
-    /// amax / max, rounded to odd; `global` is 1 where there is none.
+    /// amax / max, as [`over`](Self::over) has it; `global` is 1 where there is none.
+    #[inline(always)]
     pub(crate) fn over_max(&self, element: &ScaledElement, global: f64) -> f64 {
-        divide_to_odd(multiply_to_odd(self.amax, global), element.max)
+        self.over(element.max, global)
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -373,7 +381,29 @@ impl ScaleSpec {
             let nearest = (wanted as f32).clamp(f32::MIN_POSITIVE, f32::MAX);
             return Scale::new(nearest.to_bits().into(), nearest.into(), global);
         }
+        if let Some((code, unit)) = self.rounded_in_range(wanted) {
+            return Scale::new(code, unit, global);
+        }
         self.rounded(wanted, global, positive)
+    }
+
+    /// Of the formats that most scales have: code and value of the nearest number, to even, where
+    /// that is a normal one.
+    #[inline(always)]
+    fn rounded_in_range(&self, wanted: f64) -> Option<(u64, f64)> {
+        let (trailing, lowest, largest) = match self.format.width() {
+            8 if self.format == E4M3FN => (3, -6, 448.0),
+            16 if self.format == BINARY16 => (10, -14, 65504.0),
+            _ => return None,
+        };
+        let dropped = 52 - trailing;
+        let bits = wanted.to_bits();
+        // A carry goes into the exponent, as it should.
+        let half = (1 << (dropped - 1)) - 1 + (bits >> dropped & 1);
+        let index = bits.wrapping_add(half) >> dropped;
+        let unit = f64::from_bits(index << dropped);
+        let first = u64::from((1023_i32 + lowest - 1).unsigned_abs()) << trailing;
+        (power(lowest) <= wanted && unit <= largest).then(|| (index - first, unit))
     }
 
     /// Returns the scale rounded to the format of scales, at least its smallest normal number where
@@ -423,6 +453,8 @@ impl ScaleSpec {
             power(i32::try_from(code).expect("E8M0 codes are bytes") - 127)
         } else if self.format == BINARY32 {
             f64::from(f32::from_bits(u32::try_from(code).expect("binary32 codes have 32 bits")))
+        } else if self.format == BINARY16 && !code & 0x7c00 != 0 {
+            F16::from_bits(u16::try_from(code).expect("binary16 codes have 16 bits")).to_f64()
         } else {
             let exact = self.format.decode(code).to_f64();
             exact.unwrap_or_else(|| self.format.decode_f64(code).value)
@@ -508,6 +540,16 @@ pub(crate) fn multiply_to_odd(x: f64, y: f64) -> f64 {
     }
     let beyond = (remainder > 0.0) == (x > 0.0);
     f64::from_bits(if beyond { p.to_bits() + 1 } else { p.to_bits() - 1 })
+}
+
+/// Returns whether the exact quotient is on the same side as `q` of every f64 whose `low_bits` are
+/// all 0: `q` is a product in f64, divided in f64, at most three steps of f64 away from it.
+#[inline(always)]
+pub(crate) fn is_far_from_places(product: f64, q: f64, low_bits: u64) -> bool {
+    const STEPS: u64 = 8;
+    let near = (q.to_bits().wrapping_add(STEPS) & low_bits) <= 2 * STEPS;
+    // Below it a product may have lost bits.
+    !near & (product.abs() >= power(-900))
 }
 
 /// Division by one scale, prepared.

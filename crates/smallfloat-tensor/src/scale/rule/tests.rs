@@ -1,7 +1,7 @@
 //! The rules against their definitions by exact comparisons, and the division against the core's.
 
 use smallfloat::RandomBits;
-use smallfloat::formats::{BFLOAT16, BINARY64, E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2};
+use smallfloat::formats::{BFLOAT16, BINARY16, BINARY64, E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2};
 use smallfloat::ops::{Operand, Operation, OperationOptions};
 
 use super::*;
@@ -146,6 +146,36 @@ fn quotients_by_a_divided_scale_are_on_the_right_side() {
         }
     }
     assert!(close > 1000, "plain arithmetic would have been wrong {close} times");
+}
+
+/// Codes of scales around every number and every middle, by the format's own rounding; and what
+/// codes mean, by the format's own decoding.
+#[test]
+fn scales_are_rounded_as_their_format_does() {
+    for format in [E4M3FN, BINARY16, BFLOAT16, E5M2, BINARY32] {
+        let spec = spec(format, ScaleRule::Amax);
+        let codes = (0..format.max_code() / 2).step_by(if format == BINARY32 { 65_537 } else { 1 });
+        for code in codes {
+            let value = |code| format.decode_f64(code).value;
+            let (value, above) = (value(code), value(code + 1));
+            if !value.is_finite() || !above.is_finite() {
+                continue;
+            }
+            assert_eq!(spec.stored(code, 1.0).unit.to_bits(), value.to_bits(), "{format} {code}");
+            let middle = f64::midpoint(value, above);
+            for wanted in [value, middle].into_iter().flat_map(|x| [x.next_down(), x, x.next_up()]) {
+                if !wanted.is_normal() || wanted < 0.0 {
+                    continue;
+                }
+                let least = if format == BINARY32 { format.min_normal() } else { format.min_positive() };
+                let nearest = format.encode_f64(wanted, &spec.projection(true)).value;
+                let expected = nearest.max(format.encode(least).unwrap());
+                let scale = spec.nearest(wanted, 1.0);
+                assert_eq!(scale.code, expected, "{format} {wanted:e}");
+                assert_eq!(scale.unit.to_bits(), format.decode_f64(expected).value.to_bits());
+            }
+        }
+    }
 }
 
 /// P3109 D1, section 5: the worked example, and the rules of the special cases.
