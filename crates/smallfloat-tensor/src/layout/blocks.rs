@@ -31,14 +31,24 @@ impl Blocks {
         Self { elements, bytes, group, codes_at, half, unsigned: matches!(kind, BlockType::Nvfp4) }
     }
 
-    /// The byte within a block that has the code of an element of it, and how far to shift it.
-    pub(crate) fn of_element(&self, element: u64) -> (u64, u32) {
-        if self.half == 0 {
-            return (self.codes_at + element, 0);
+    /// Puts the codes of whole blocks into place, one byte each.
+    pub(crate) fn take_apart(&self, bytes: &[u8], codes: &mut [u8]) {
+        let size = |n: u64| usize::try_from(n).expect("a block is small");
+        let blocks = bytes.chunks_exact(size(self.bytes)).zip(codes.chunks_exact_mut(size(self.elements)));
+        for (bytes, codes) in blocks {
+            let bytes = &bytes[size(self.codes_at)..];
+            if self.half == 0 {
+                codes.copy_from_slice(bytes);
+                continue;
+            }
+            let half = size(self.half);
+            for (bytes, run) in bytes.chunks_exact(half).zip(codes.chunks_exact_mut(2 * half)) {
+                let (low, high) = run.split_at_mut(half);
+                for ((&byte, low), high) in bytes.iter().zip(low).zip(high) {
+                    (*low, *high) = (byte & 15, byte >> 4);
+                }
+            }
         }
-        let (run, within) = (element / (2 * self.half), element % (2 * self.half));
-        let shift = if within < self.half { 0 } else { 4 };
-        (self.codes_at + run * self.half + within % self.half, shift)
     }
 
     /// Returns whole blocks of codes, one byte each, and of the bytes of their scales.
@@ -65,6 +75,16 @@ impl Blocks {
 mod tests {
     use super::*;
 
+    /// The byte within a block that has the code of an element of it, and how far to shift it.
+    fn of_element(blocks: &Blocks, element: u64) -> (u64, u32) {
+        if blocks.half == 0 {
+            return (blocks.codes_at + element, 0);
+        }
+        let (run, within) = (element / (2 * blocks.half), element % (2 * blocks.half));
+        let shift = if within < blocks.half { 0 } else { 4 };
+        (blocks.codes_at + run * blocks.half + within % blocks.half, shift)
+    }
+
     #[test]
     #[expect(clippy::cast_possible_truncation, reason = "blocks are small")]
     fn elements_are_where_they_were_put() {
@@ -75,11 +95,14 @@ mod tests {
             let scales: Vec<u8> = (0..2 * blocks.codes_at).map(|i| 200 + i as u8).collect();
             let bytes = blocks.assemble(&codes, &scales);
             assert_eq!(bytes.len() as u64, 2 * blocks.bytes);
+            let mut apart = vec![0; codes.len()];
+            blocks.take_apart(&bytes, &mut apart);
+            assert_eq!(apart, codes);
             for (i, block) in bytes.chunks_exact(blocks.bytes as usize).enumerate() {
                 let (first, at) = (i * blocks.elements as usize, blocks.codes_at as usize);
                 assert_eq!(block[..at], scales[i * at..][..at]);
                 for element in 0..blocks.elements {
-                    let (byte, shift) = blocks.of_element(element);
+                    let (byte, shift) = of_element(&blocks, element);
                     assert_eq!(block[byte as usize] >> shift & mask, codes[first + element as usize]);
                 }
             }

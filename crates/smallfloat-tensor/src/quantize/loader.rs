@@ -8,7 +8,6 @@ use smallfloat::Format;
 use smallfloat_kernels::Level;
 
 use crate::error::{Error, Result};
-use crate::file::dtype::Dtype;
 use crate::layout::grid::{Grid, Tile, index};
 use crate::options::{Negative, Nonfinite, Options};
 use crate::progress::part_of;
@@ -42,7 +41,7 @@ impl<'a> Loader<'a> {
     /// Of a tensor of a file.
     pub(crate) fn of_file(view: &'a View, tensor: &'a TensorView, options: &'a Options) -> Result<Self> {
         let (shape, order) = (&tensor.info.shape, options.layout.order);
-        let numbers = Numbers::ordered(view.reader(tensor)?.rounding_to_odd(), order, shape);
+        let numbers = Numbers::ordered(view.reader(tensor)?.rounding_to_odd().asked_for_f32()?, order, shape);
         let loader = Self::new(&tensor.info.name, &order.of_elements(shape), numbers, options)?;
         Ok(Self { path: Some(view.source().path()), bytes: tensor.info.len, ..loader })
     }
@@ -73,7 +72,7 @@ impl<'a> Loader<'a> {
 
     /// Returns whether all elements are numbers of f32.
     pub(crate) fn is_short(&self) -> bool {
-        self.numbers.dtype().is_some_and(|dtype| dtype != Dtype::F64)
+        self.numbers.is_short()
     }
 
     /// How much errors in the columns weigh, where there are activations.

@@ -10,6 +10,7 @@ pub(crate) mod quantized;
 pub(crate) mod quark;
 pub(crate) mod reader;
 pub(crate) mod scaled;
+pub(crate) mod short;
 pub(crate) mod together;
 pub(crate) mod transposed;
 pub(crate) mod view;

@@ -105,6 +105,14 @@ impl<'a> Numbers<'a> {
         }
     }
 
+    /// Whether all are known to be numbers of f32.
+    pub(crate) fn is_short(&self) -> bool {
+        match &self.0 {
+            Kind::Stored(reader) | Kind::Transposed(reader, _) => reader.is_short(),
+            _ => self.dtype().is_some_and(|dtype| dtype != Dtype::F64),
+        }
+    }
+
     /// Fills `values` with the numbers from `first` on, all of which the type must hold; `bytes` is
     /// room for those of a file.
     pub(crate) fn fill<T: Held>(&self, first: u64, values: &mut [T], bytes: &mut Vec<u8>) -> Result<()> {

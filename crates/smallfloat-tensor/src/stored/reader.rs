@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smallfloat::{Bf16, F16};
-use smallfloat_kernels::{Code, Decoder};
+use smallfloat_kernels::{Code, Decoder, LanesMut};
 
 use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
@@ -14,6 +14,7 @@ use crate::layout::grid::index;
 use crate::scale::rule::Scale;
 use crate::stored::numbers::{Held, of_bf16};
 use crate::stored::scaled::Scaled;
+use crate::stored::short::Short;
 use crate::stored::transposed::Transposed;
 use crate::stored::view::{Stored, TensorView, f64_decoder};
 
@@ -25,6 +26,27 @@ pub(crate) struct Reader<'a> {
     decoder: Option<CodeValues>,
     odd: bool,
     transposed: Option<Transposed>,
+    /// Scales by bytes, where codes of scales are bytes and many are read.
+    scales: Vec<Scale>,
+    /// By codes of scales the products with codes of four bits, where each needs a division.
+    products: Vec<[f64; CODES]>,
+    /// Where all products are numbers of f32, and it was asked for.
+    short: Option<Short>,
+}
+
+/// Codes of four bits.
+const CODES: usize = 16;
+
+/// Elements for which a table of all bytes is worth it.
+const MANY: usize = 1 << 12;
+
+/// Codes of elements, and the scales of the groups that these reach into.
+struct Part<C> {
+    codes: Vec<C>,
+    scales: Vec<Scale>,
+    /// The first group, and how many a row has.
+    group: (u64, u64),
+    columns: u64,
 }
 
 /// What codes stand for.
@@ -53,6 +75,14 @@ impl CodeValues {
     }
 }
 
+impl<C> Part<C> {
+    /// The scale of a group.
+    #[inline(always)]
+    fn scale(&self, (row, column): (u64, u64)) -> &Scale {
+        &self.scales[index((row - self.group.0) * self.columns + column - self.group.1)]
+    }
+}
+
 impl<'a> Reader<'a> {
     pub(crate) fn new(source: &'a Source, tensor: &'a TensorView) -> Result<Self> {
         Self::for_length(source, tensor, length(tensor))
@@ -74,13 +104,64 @@ impl<'a> Reader<'a> {
         };
         let is_transposed = tensor.scaled().is_some_and(|scaled| scaled.order() == Order::Transposed);
         let transposed = is_transposed.then(|| Transposed::new(&tensor.info.shape));
-        Ok(Self { source, tensor, decoder, odd: false, transposed })
+        let scales = match tensor.scaled() {
+            Some(scaled) if length >= MANY => scaled.scales_of_bytes(),
+            _ => Vec::new(),
+        };
+        Ok(Self {
+            source,
+            tensor,
+            decoder,
+            odd: false,
+            transposed,
+            scales,
+            products: Vec::new(),
+            short: None,
+        })
     }
 
     /// Returns a reader for elements that will be rounded again: what f64 can't hold is rounded to
     /// odd.
     pub(crate) fn rounding_to_odd(self) -> Self {
-        Self { odd: true, ..self }
+        Self { odd: true, products: self.divided_products(), ..self }
+    }
+
+    /// Returns a reader that says whether all elements are numbers of f32, and reads them as such.
+    pub(crate) fn asked_for_f32(self) -> Result<Self> {
+        let short = self.find_short()?;
+        Ok(Self { short, ..self })
+    }
+
+    /// What codes stand for, if all products are numbers of f32.
+    fn find_short(&self) -> Result<Option<Short>> {
+        let Some(decoder) = &self.decoder else { return Ok(None) };
+        let length = length(self.tensor);
+        let short = match &self.tensor.stored {
+            Stored::Codes(codes) => Short::new(&codes.0, decoder, true, length),
+            Stored::Scaled(scaled) => Short::new(&scaled.element, decoder, scaled.codebook.is_none(), length),
+            Stored::Wide | Stored::Other => None,
+        };
+        match (short, self.tensor.scaled()) {
+            (Some(short), Some(scaled)) if !short.fits_all(self.source, scaled, &self.scales)? => Ok(None),
+            (short, _) => Ok(short),
+        }
+    }
+
+    fn divided_products(&self) -> Vec<[f64; CODES]> {
+        let (Some(decoder), Some(scaled)) = (&self.decoder, self.tensor.scaled()) else { return Vec::new() };
+        if self.scales.iter().all(Scale::is_exact) || scaled.element.width() > 4 {
+            return Vec::new();
+        }
+        let mut products = vec![[f64::NAN; CODES]; 1 << 8];
+        for scale in &self.scales {
+            products[index(scale.code)] = std::array::from_fn(|code| scale.times(decoder.value(code), true));
+        }
+        products
+    }
+
+    /// Returns whether all elements are numbers of f32, as far as that was asked.
+    pub(crate) fn is_short(&self) -> bool {
+        self.short.is_some() || self.dtype().is_some_and(|dtype| dtype != Dtype::F64)
     }
 
     /// How many elements there are.
@@ -113,17 +194,51 @@ impl<'a> Reader<'a> {
             );
             return Err(Error::refused(Some(self.source.path()), Some(&info.name), what));
         }
+        if values.is_empty() {
+            return Ok(());
+        }
         match (&self.tensor.stored, &self.decoder) {
             (Stored::Codes(codes), Some(decoder)) => {
                 let size = usize::from(codes.0.width() > 8) + 1;
                 bytes.resize(values.len() * size, 0);
                 self.source.read_range(info, first, bytes)?;
+                if let (Some(short), LanesMut::F32(values)) = (&self.short, T::lanes_mut(values)) {
+                    short.decode(bytes, values);
+                    return Ok(());
+                }
                 for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(size)) {
                     *value = T::of_f64(decoder.value(usize::from(code_at(bytes))));
                 }
                 return Ok(());
             }
             (Stored::Scaled(scaled), Some(_)) => {
+                if let (Some(short), LanesMut::F32(values), None) =
+                    (&self.short, T::lanes_mut(values), &self.transposed)
+                {
+                    return in_parts(scaled, first, values, &mut |first, values| {
+                        let part = self.part(scaled, (first, values.len()), Scaled::read_bytes)?;
+                        short.multiply(
+                            (&scaled.grid, first),
+                            (&part.codes, &part.scales),
+                            (part.group, part.columns),
+                            values,
+                        );
+                        Ok(())
+                    });
+                }
+                if !self.products.is_empty() && self.transposed.is_none() {
+                    return in_parts(scaled, first, values, &mut |first, values| {
+                        let part = self.part(scaled, (first, values.len()), Scaled::read_bytes)?;
+                        scaled.grid.each_run(first, values.len(), |group, range| {
+                            let products = &self.products[index(part.scale(group).code)];
+                            let pairs = values[range.clone()].iter_mut().zip(&part.codes[range]);
+                            pairs.for_each(|(value, &code)| {
+                                *value = T::of_f64(products[usize::from(code) % CODES]);
+                            });
+                        });
+                        Ok(())
+                    });
+                }
                 return self.read_products(scaled, first, values, &|scale, element| {
                     T::of_f64(scale.times(element, self.odd))
                 });
@@ -167,17 +282,41 @@ impl<'a> Reader<'a> {
         product: &impl Fn(&Scale, f64) -> T,
     ) -> Result<()> {
         let Some(decoder) = &self.decoder else { return Ok(()) };
-        // Ranges that reach over the end of long rows are read in two parts: scales of whole rows
-        // may be too many.
-        let left = scaled.grid.columns.max(1) - first % scaled.grid.columns.max(1);
-        if scaled.grid.columns > values.len() as u64 && left < values.len() as u64 {
-            let (here, below) = values.split_at_mut(index(left));
-            self.read_in_order(scaled, first, here, product)?;
-            return self.read_in_order(scaled, first + left, below, product);
-        }
-        let codes = scaled.read_codes(self.source, first, values.len())?;
+        // The values of all bytes, where there are more elements than that.
+        let is_table_worth_it = scaled.element.width() <= 8 && values.len() > 256;
+        let of_bytes: Option<[f64; 256]> =
+            is_table_worth_it.then(|| std::array::from_fn(|code| decoder.value(code)));
+        in_parts(scaled, first, values, &mut |first, values| {
+            if let Some(all) = &of_bytes {
+                let part = self.part(scaled, (first, values.len()), Scaled::read_bytes)?;
+                scaled.grid.each_run(first, values.len(), |group, range| {
+                    let scale = part.scale(group);
+                    let pairs = values[range.clone()].iter_mut().zip(&part.codes[range]);
+                    pairs.for_each(|(value, &code)| *value = product(scale, all[usize::from(code)]));
+                });
+                return Ok(());
+            }
+            let part = self.part(scaled, (first, values.len()), Scaled::read_codes)?;
+            scaled.grid.each_run(first, values.len(), |group, range| {
+                let scale = part.scale(group);
+                let pairs = values[range.clone()].iter_mut().zip(&part.codes[range]);
+                pairs.for_each(|(value, &code)| *value = product(scale, decoder.value(usize::from(code))));
+            });
+            Ok(())
+        })
+    }
+
+    /// Reads the codes of so many elements from the first on, of which there are some, with their
+    /// scales.
+    fn part<C>(
+        &self,
+        scaled: &Scaled,
+        (first, count): (u64, usize),
+        read_codes: impl Fn(&Scaled, &Source, u64, usize) -> Result<Vec<C>>,
+    ) -> Result<Part<C>> {
+        let codes = read_codes(scaled, self.source, first, count)?;
         let grid = &scaled.grid;
-        let (columns, end) = (grid.columns.max(1), first + values.len() as u64);
+        let (columns, end) = (grid.columns.max(1), first + count as u64);
         let (row, last) = (first / columns, (end - 1) / columns);
         let group_row = row / grid.block_rows;
         let group_rows = last / grid.block_rows - group_row + 1;
@@ -187,21 +326,10 @@ impl<'a> Reader<'a> {
         } else {
             (0, grid.group_columns)
         };
-        let scales = scaled.read_scales(self.source, group_row, group_rows, column, group_columns)?;
-        // The values of all bytes, where there are more elements than that.
-        let is_table_worth_it = scaled.element.width() <= 8 && values.len() > 256;
-        let of_bytes: Option<[f64; 256]> =
-            is_table_worth_it.then(|| std::array::from_fn(|code| decoder.value(code)));
-        grid.each_run(first, values.len(), |(i, j), range| {
-            let scale = scales[index((i - group_row) * group_columns + j - column)];
-            let pairs = values[range.clone()].iter_mut().zip(&codes[range]);
-            if let Some(all) = &of_bytes {
-                pairs.for_each(|(value, &code)| *value = product(&scale, all[usize::from(code & 0xff)]));
-            } else {
-                pairs.for_each(|(value, &code)| *value = product(&scale, decoder.value(usize::from(code))));
-            }
-        });
-        Ok(())
+        let known = &self.scales;
+        let scales =
+            scaled.read_scales_by(known, self.source, group_row, group_rows, column, group_columns)?;
+        Ok(Part { codes, scales, group: (group_row, column), columns: group_columns })
     }
 
     /// Reads elements of a tensor whose matrices lie transposed. The products are numbers of f64:
@@ -222,6 +350,24 @@ impl<'a> Reader<'a> {
             values[at..].iter_mut().zip(run).for_each(|(value, &x)| *value = product(&one, x));
         })
     }
+}
+
+/// Calls `read` with elements from `first` on. Those that reach over the end of long rows are
+/// two parts: scales of whole rows may be too many.
+fn in_parts<T>(
+    scaled: &Scaled,
+    first: u64,
+    values: &mut [T],
+    read: &mut dyn FnMut(u64, &mut [T]) -> Result<()>,
+) -> Result<()> {
+    let columns = scaled.grid.columns.max(1);
+    let left = columns - first % columns;
+    if columns <= values.len() as u64 || left >= values.len() as u64 {
+        return read(first, values);
+    }
+    let (here, below) = values.split_at_mut(index(left));
+    read(first, here)?;
+    read(first + left, below)
 }
 
 /// How many elements there are.

@@ -192,9 +192,49 @@ impl Scaled {
         }
     }
 
+    /// The scale that stored bytes mean.
+    fn scale_of_bytes(&self, bytes: &[u8]) -> Scale {
+        let code = match *bytes {
+            [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+            [byte] if self.has_unsigned_scales() => u64::from((byte & 0x7f) % 0x7f),
+            _ => u64::from(code_at(bytes)),
+        };
+        self.scale_of(code)
+    }
+
+    /// The bytes of a stored scale; of one that is a code itself, those of the code.
+    fn scale_size(&self) -> usize {
+        match (&self.place, &self.scale) {
+            (Placement::Blocks(_), Some(spec)) => spec.code_size(),
+            _ => index(u64::from(self.scales.dtype.bits() / 8)),
+        }
+    }
+
+    /// The scales by bytes, where each is stored as one; else none.
+    pub(crate) fn scales_of_bytes(&self) -> Vec<Scale> {
+        let is_code = !matches!(self.place, Placement::Alone | Placement::Nested(_));
+        if !is_code || self.scale_size() != 1 {
+            return Vec::new();
+        }
+        (0..=u8::MAX).map(|byte| self.scale_of_bytes(&[byte])).collect()
+    }
+
     /// Reads the scales of a rectangle of groups within whole group rows, or within one.
     pub(crate) fn read_scales(
         &self,
+        source: &Source,
+        row: u64,
+        rows: u64,
+        column: u64,
+        columns: u64,
+    ) -> Result<Vec<Scale>> {
+        self.read_scales_by(&[], source, row, rows, column, columns)
+    }
+
+    /// The same; `known` are the scales of all bytes, or none.
+    pub(crate) fn read_scales_by(
+        &self,
+        known: &[Scale],
         source: &Source,
         row: u64,
         mut rows: u64,
@@ -205,11 +245,10 @@ impl Scaled {
         if columns == self.grid.group_columns && self.place != Placement::Ordered(Order::Tiles) {
             (rows, columns) = (1, rows * columns);
         }
-        let size = match (&self.place, &self.scale) {
-            (Placement::Alone, _) => return Ok(vec![Scale::new(0, 1.0, 1.0); index(rows * columns)]),
-            (Placement::Blocks(_), Some(spec)) => spec.code_size(),
-            _ => index(u64::from(self.scales.dtype.bits() / 8)),
-        };
+        if self.place == Placement::Alone {
+            return Ok(vec![Scale::new(0, 1.0, 1.0); index(rows * columns)]);
+        }
+        let size = self.scale_size();
         let source = self.elsewhere.as_ref().map_or(source, |elsewhere| &elsewhere.0);
         let mut all = Vec::new();
         let (mut bytes, mut span) = (vec![0; index(columns) * size], Vec::new());
@@ -244,14 +283,11 @@ impl Scaled {
                     source.read_range(&self.scales, first, &mut bytes)?;
                 }
             }
-            all.extend(bytes.chunks_exact(size).map(|bytes| {
-                let code = match *bytes {
-                    [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
-                    [byte] if self.has_unsigned_scales() => u64::from((byte & 0x7f) % 0x7f),
-                    _ => u64::from(code_at(bytes)),
-                };
-                self.scale_of(code)
-            }));
+            if size == 1 && !known.is_empty() {
+                all.extend(bytes.iter().map(|&byte| known[usize::from(byte)]));
+            } else {
+                all.extend(bytes.chunks_exact(size).map(|bytes| self.scale_of_bytes(bytes)));
+            }
         }
         Ok(all)
     }
@@ -285,15 +321,30 @@ impl Scaled {
 
     /// Reads the codes of elements `first..first + count`, in row-major order.
     pub(crate) fn read_codes(&self, source: &Source, first: u64, count: usize) -> Result<Vec<u16>> {
+        if self.element.width() <= 8 {
+            return Ok(self.read_bytes(source, first, count)?.into_iter().map(u16::from).collect());
+        }
+        let mut bytes = vec![0; 2 * count];
+        source.read_bytes(&self.codes, 2 * first, &mut bytes)?;
+        Ok(bytes.chunks_exact(2).map(code_at).collect())
+    }
+
+    /// Reads codes of at most 8 bits as bytes.
+    pub(crate) fn read_bytes(&self, source: &Source, first: u64, count: usize) -> Result<Vec<u8>> {
         if let Placement::Blocks(blocks) = &self.place {
             return self.read_blocks(blocks, source, first, count);
+        }
+        if self.packing == Packing::Bytes {
+            let mut codes = vec![0; count];
+            source.read_bytes(&self.codes, first, &mut codes)?;
+            return Ok(codes);
         }
         let (unit, unit_bytes) = self.packing.unit(&self.element);
         let columns = self.grid.columns.max(1);
         let bytes_of_row = self.packing.row_bytes(&self.element, columns);
         // Rows that are filled up are read one by one.
         let run = if columns.is_multiple_of(unit) { u64::MAX } else { columns };
-        let (mut codes, mut bytes) = (Vec::with_capacity(count), Vec::new());
+        let (mut codes, mut bytes) = (Vec::with_capacity(count + index(unit)), Vec::new());
         let (mut at, end) = (first, first + count as u64);
         while at < end {
             let column = at % columns;
@@ -304,24 +355,23 @@ impl Scaled {
             bytes.resize(index(length), 0);
             source.read_bytes(&self.codes, begin, &mut bytes)?;
             let start = codes.len();
-            self.packing.unpack(&self.element, &bytes, &mut codes);
+            codes.resize(start + index(stop - at + skipped), 0);
+            self.packing.unpack_row(&bytes, &mut codes[start..]);
             codes.drain(start..start + index(skipped));
-            codes.truncate(index(stop - first));
             at = stop;
         }
         Ok(codes)
     }
 
-    fn read_blocks(&self, blocks: &Blocks, source: &Source, first: u64, count: usize) -> Result<Vec<u16>> {
+    fn read_blocks(&self, blocks: &Blocks, source: &Source, first: u64, count: usize) -> Result<Vec<u8>> {
         let (begin, end) = (first / blocks.elements, (first + count as u64).div_ceil(blocks.elements));
         let mut bytes = vec![0; index((end - begin) * blocks.bytes)];
         source.read_bytes(&self.codes, begin * blocks.bytes, &mut bytes)?;
-        let mask = if blocks.half == 0 { 0xff } else { 0x0f };
-        let code = |element: u64| {
-            let (byte, shift) = blocks.of_element(element % blocks.elements);
-            u16::from(bytes[index((element / blocks.elements - begin) * blocks.bytes + byte)] >> shift & mask)
-        };
-        Ok((first..first + count as u64).map(code).collect())
+        let mut codes = vec![0; index((end - begin) * blocks.elements)];
+        blocks.take_apart(&bytes, &mut codes);
+        codes.drain(..index(first - begin * blocks.elements));
+        codes.truncate(count);
+        Ok(codes)
     }
 }
 

@@ -104,6 +104,63 @@ fn every_layout_has_the_names_of_its_readers() {
     }
 }
 
+/// Products of codes and scales are held as f32 where all of them are numbers of f32. Those of
+/// another file with the same numbers in F64 are not: both become the same codes and scales.
+#[test]
+fn products_of_f32_become_what_those_of_f64_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, one, two) = (folder.path().join("in"), folder.path().join("one"), folder.path().join("two"));
+    let wide = folder.path().join("wide");
+    let random = &mut Random(5);
+    // Blocks from subnormal numbers up to the largest, some of zeros.
+    let blocks = (0..ROWS * COLUMNS / 32).map(|i| match i % 7 {
+        0 => 0.0,
+        1 => 2.0_f64.powf(random.uniform() * 260.0 - 140.0),
+        _ => 2.0_f64.powf(random.uniform() * 16.0 - 8.0),
+    });
+    let blocks: Vec<f64> = blocks.collect();
+    let values = blocks.iter().flat_map(|&scale| random.normals(32, scale));
+    let values: Vec<f64> = values.map(|x| x.clamp(-1.5e38, 1.5e38)).collect();
+    File::of([(WEIGHT, Tensor::of(T::F32, &values).shaped(&[ROWS, COLUMNS]))]).write(&input);
+    for from in [
+        "mxfp8-e4m3",
+        "mxfp8-e5m2",
+        "mxfp6-e2m3",
+        "mxfp4",
+        "mxint8",
+        "nvfp4",
+        "deepseek-e8m0",
+        "mxfp4-pack-quantized",
+        "comfy-mxfp8",
+        "gguf-q8_0",
+        "gguf-mxfp4",
+        "gguf-nvfp4",
+        "deepseek",
+    ] {
+        convert(&input, &one, &scheme(from)).unwrap();
+        let products = View::open(&one).unwrap().values(WEIGHT).unwrap();
+        File::of([(WEIGHT, Tensor::of(T::F64, &products).shaped(&[ROWS, COLUMNS]))]).write(&wide);
+        for to in [
+            "mxfp8-e4m3",
+            "mxfp4",
+            "nvfp4",
+            "nf4",
+            "int8",
+            "fp8",
+            "float-quantized",
+            "modelopt-nvfp4",
+            "gpt-oss",
+        ] {
+            let converted = |source: &Path| {
+                convert(source, &two, &scheme(to)).unwrap_or_else(|e| panic!("{from} → {to}: {e}"));
+                let file = File::read(&two);
+                file.tensors.iter().map(|(name, it)| (name.clone(), it.bytes.clone())).collect::<Vec<_>>()
+            };
+            assert!(converted(&one) == converted(&wide), "{from} → {to}");
+        }
+    }
+}
+
 /// The matrix of layouts: from each into each, every value is the nearest one of the value before,
 /// and a certificate says how many changed.
 #[test]
