@@ -147,6 +147,12 @@ impl Swept {
     }
 }
 
+/// How many codes are not this one, counted in bytes, of which a vector has many.
+fn count_of_others<C: PartialEq + Copy>(codes: &[C], wanted: C) -> u64 {
+    let few = |codes: &[C]| codes.iter().map(|&code| u8::from(code != wanted)).sum::<u8>();
+    codes.chunks(128).map(|codes| u64::from(few(codes))).sum()
+}
+
 fn sweep_piece<C: Code + PartialEq>(
     encoder: &Encoder<f32>,
     runs: &[Run],
@@ -175,8 +181,8 @@ fn sweep_piece<C: Code + PartialEq>(
             let wanted = C::truncate(run.code);
             compared += part.len();
             counts.add(run, is_zero(run), within.clone());
-            let wrong = codes[part.clone()].iter().filter(|code| **code != wanted).count();
-            found.differs(wrong as u64, || {
+            let wrong = count_of_others(&codes[part.clone()], wanted);
+            found.differs(wrong, || {
                 let at = part.clone().find(|&at| codes[at] != wanted).expect("one differs");
                 let (bits, got, wanted) = (source[at].to_bits(), codes[at].widen(), wanted.widen());
                 format!("{format} {bits:#010x}: got {got:#x}, expected {wanted:#x}")
