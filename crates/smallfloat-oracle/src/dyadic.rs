@@ -4,7 +4,99 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Add, Mul, Neg, Sub};
 
-use num_bigint::{BigInt, Sign};
+use num_bigint::{BigInt, BigUint, Sign};
+
+/// An integer. It is long only where 64 bits don't hold it, so that most numbers take no memory of
+/// their own, and equal integers are equal structures.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Integer {
+    /// One of 64 bits.
+    Short(i64),
+    /// Another one.
+    Long(BigInt),
+}
+
+impl From<BigInt> for Integer {
+    fn from(x: BigInt) -> Self {
+        i64::try_from(&x).map_or(Self::Long(x), Self::Short)
+    }
+}
+
+impl From<BigUint> for Integer {
+    fn from(x: BigUint) -> Self {
+        BigInt::from(x).into()
+    }
+}
+
+impl From<i128> for Integer {
+    fn from(x: i128) -> Self {
+        i64::try_from(x).map_or_else(|_| Self::Long(x.into()), Self::Short)
+    }
+}
+
+impl From<u128> for Integer {
+    fn from(x: u128) -> Self {
+        i64::try_from(x).map_or_else(|_| Self::Long(x.into()), Self::Short)
+    }
+}
+
+impl From<i64> for Integer {
+    fn from(x: i64) -> Self {
+        Self::Short(x)
+    }
+}
+
+impl From<u64> for Integer {
+    fn from(x: u64) -> Self {
+        i128::from(x).into()
+    }
+}
+
+impl From<i32> for Integer {
+    fn from(x: i32) -> Self {
+        Self::Short(x.into())
+    }
+}
+
+impl Integer {
+    fn signum(&self) -> i64 {
+        match self {
+            Self::Short(x) => x.signum(),
+            Self::Long(x) if x.sign() == Sign::Minus => -1,
+            Self::Long(_) => 1,
+        }
+    }
+
+    /// How many bits the magnitude has.
+    fn bits(&self) -> u64 {
+        match self {
+            Self::Short(x) => (64 - x.unsigned_abs().leading_zeros()).into(),
+            Self::Long(x) => x.bits(),
+        }
+    }
+
+    fn trailing_zeros(&self) -> Option<u64> {
+        match self {
+            Self::Short(0) => None,
+            Self::Short(x) => Some(x.trailing_zeros().into()),
+            Self::Long(x) => x.trailing_zeros(),
+        }
+    }
+
+    fn long(&self) -> BigInt {
+        match self {
+            Self::Short(x) => BigInt::from(*x),
+            Self::Long(x) => x.clone(),
+        }
+    }
+
+    fn negated(&self) -> Self {
+        match self {
+            Self::Short(x) => (-i128::from(*x)).into(),
+            Self::Long(x) => (-x).into(),
+        }
+    }
+}
 
 /// An exact number `mantissa × 2^exponent`.
 ///
@@ -13,18 +105,24 @@ use num_bigint::{BigInt, Sign};
 /// the number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Dyadic {
-    mantissa: BigInt,
+    mantissa: Integer,
     exponent: i64,
 }
 
 impl Dyadic {
     /// The number `mantissa × 2^exponent`, normalised.
-    pub fn new(mantissa: impl Into<BigInt>, exponent: i64) -> Self {
+    pub fn new(mantissa: impl Into<Integer>, exponent: i64) -> Self {
         let mantissa = mantissa.into();
         match mantissa.trailing_zeros() {
             None => Self { mantissa, exponent: 0 },
             Some(0) => Self { mantissa, exponent },
-            Some(zeros) => Self { mantissa: mantissa >> zeros, exponent: exponent + to_i64(zeros) },
+            Some(zeros) => {
+                let mantissa = match mantissa {
+                    Integer::Short(x) => Integer::Short(x >> zeros),
+                    Integer::Long(x) => (x >> zeros).into(),
+                };
+                Self { mantissa, exponent: exponent + to_i64(zeros) }
+            }
         }
     }
 
@@ -38,9 +136,14 @@ impl Dyadic {
         Self::new(1, 0)
     }
 
+    /// Whether this is one.
+    pub fn is_one(&self) -> bool {
+        matches!(self.mantissa, Integer::Short(1)) && self.exponent == 0
+    }
+
     /// The odd mantissa (0 for zero).
-    pub fn mantissa(&self) -> &BigInt {
-        &self.mantissa
+    pub fn mantissa(&self) -> BigInt {
+        self.mantissa.long()
     }
 
     /// The exponent that goes with [`Self::mantissa`].
@@ -50,18 +153,18 @@ impl Dyadic {
 
     /// Whether this is zero.
     pub fn is_zero(&self) -> bool {
-        self.mantissa.sign() == Sign::NoSign
+        self.mantissa.signum() == 0
     }
 
     /// Whether this is below zero.
     pub fn is_negative(&self) -> bool {
-        self.mantissa.sign() == Sign::Minus
+        self.mantissa.signum() < 0
     }
 
     /// The magnitude.
     #[must_use]
     pub fn abs(&self) -> Self {
-        Self { mantissa: self.mantissa.magnitude().clone().into(), exponent: self.exponent }
+        if self.is_negative() { -self } else { self.clone() }
     }
 
     /// This number times `2^shift`.
@@ -73,9 +176,12 @@ impl Dyadic {
         Self { mantissa: self.mantissa.clone(), exponent: self.exponent + shift }
     }
 
-    /// The mantissa, if it is short: then sums of two are formed without memory of their own.
-    fn short(&self) -> Option<i64> {
-        i64::try_from(&self.mantissa).ok()
+    /// The mantissa, if it is short.
+    pub(crate) fn short(&self) -> Option<i64> {
+        match self.mantissa {
+            Integer::Short(x) => Some(x),
+            Integer::Long(_) => None,
+        }
     }
 
     /// The exponent of the leading bit, `⌊log2 |self|⌋`; `None` for zero.
@@ -92,7 +198,7 @@ impl Dyadic {
             return BigInt::ZERO;
         }
         let shift = u64::try_from(self.exponent - exponent).expect("exponent at or below the number's own");
-        &self.mantissa << shift
+        self.mantissa() << shift
     }
 
     /// The exact value of a finite f64; `None` for infinities and NaN.
@@ -177,8 +283,8 @@ impl Mul for &Dyadic {
         }
         // A product of odd numbers is odd.
         let mantissa = match (self.short(), other.short()) {
-            (Some(x), Some(y)) => BigInt::from(i128::from(x) * i128::from(y)),
-            _ => &self.mantissa * &other.mantissa,
+            (Some(x), Some(y)) => (i128::from(x) * i128::from(y)).into(),
+            _ => (self.mantissa() * other.mantissa()).into(),
         };
         Dyadic { mantissa, exponent: self.exponent + other.exponent }
     }
@@ -187,26 +293,31 @@ impl Mul for &Dyadic {
 impl Neg for &Dyadic {
     type Output = Dyadic;
     fn neg(self) -> Dyadic {
-        Dyadic { mantissa: -&self.mantissa, exponent: self.exponent }
+        Dyadic { mantissa: self.mantissa.negated(), exponent: self.exponent }
     }
 }
 
 impl Ord for Dyadic {
     fn cmp(&self, other: &Self) -> Ordering {
-        let signs = self.mantissa.sign().cmp(&other.mantissa.sign());
+        let signs = self.mantissa.signum().cmp(&other.mantissa.signum());
         if signs != Ordering::Equal || self.is_zero() {
             return signs;
         }
-        // The leading bits decide most cases without a long shift.
-        let magnitudes = self.floor_log2().cmp(&other.floor_log2()).then_with(|| {
-            if let (Some(x), Some(y)) = (self.short(), other.short()) {
-                // Their leading bits are the same place.
-                let leading_first = |x: i64| x.unsigned_abs() << x.unsigned_abs().leading_zeros();
-                return leading_first(x).cmp(&leading_first(y));
-            }
-            let exponent = self.exponent.min(other.exponent);
-            self.mantissa_at(exponent).magnitude().cmp(other.mantissa_at(exponent).magnitude())
-        });
+        let magnitudes = if let (Some(x), Some(y)) = (self.short(), other.short()) {
+            // The places of the leading bits, then the bits from there on.
+            let (x, y) = (x.unsigned_abs(), y.unsigned_abs());
+            let (above_x, above_y) = (x.leading_zeros(), y.leading_zeros());
+            let leading = |exponent: i64, above: u32| exponent - i64::from(above);
+            leading(self.exponent, above_x)
+                .cmp(&leading(other.exponent, above_y))
+                .then_with(|| (x << above_x).cmp(&(y << above_y)))
+        } else {
+            // The leading bits decide most cases without a long shift.
+            self.floor_log2().cmp(&other.floor_log2()).then_with(|| {
+                let exponent = self.exponent.min(other.exponent);
+                self.mantissa_at(exponent).magnitude().cmp(other.mantissa_at(exponent).magnitude())
+            })
+        };
         if self.is_negative() { magnitudes.reverse() } else { magnitudes }
     }
 }
@@ -220,7 +331,7 @@ impl PartialOrd for Dyadic {
 /// `0`, or `[-]<odd integer>p<exponent of two>`: 1.5 is `3p-1`, −2 is `-1p1`.
 impl fmt::Display for Dyadic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_zero() { f.write_str("0") } else { write!(f, "{}p{}", self.mantissa, self.exponent) }
+        if self.is_zero() { f.write_str("0") } else { write!(f, "{}p{}", self.mantissa(), self.exponent) }
     }
 }
 

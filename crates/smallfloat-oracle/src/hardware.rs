@@ -109,7 +109,7 @@ fn f64_of(value: &Value) -> f64 {
         }
         Value::Finite(x, _) if x.is_zero() => 0.0,
         Value::Finite(x, _) => {
-            let mantissa = i64::try_from(x.mantissa()).expect("a short mantissa");
+            let mantissa = i64::try_from(&x.mantissa()).expect("a short mantissa");
             assert!(
                 mantissa.unsigned_abs() >> 53 == 0 && x.exponent().abs() < 900,
                 "a number inside binary64"

@@ -22,7 +22,7 @@ mod rounding;
 pub mod selection;
 mod text;
 
-pub use dyadic::Dyadic;
+pub use dyadic::{Dyadic, Integer};
 pub use format::{OracleFormat, Specials, Subnormals, Value};
 pub use rational::{Exact, Rational, Real};
 pub use rounding::{

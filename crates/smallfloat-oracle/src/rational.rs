@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use num_bigint::{BigInt, BigUint};
+use num_bigint::BigUint;
 
 use crate::Dyadic;
 use crate::format::Value;
@@ -15,7 +15,7 @@ use crate::format::Value;
 #[derive(Clone, Debug)]
 pub struct Rational {
     numerator: Dyadic,
-    denominator: BigUint,
+    denominator: Dyadic,
 }
 
 impl Rational {
@@ -29,7 +29,7 @@ impl Rational {
         Self {
             numerator: numerator.scale(-denominator.exponent()),
             // Normalised, so the mantissa is odd.
-            denominator: denominator.mantissa().magnitude().clone(),
+            denominator: denominator.abs().scale(-denominator.exponent()),
         }
     }
 
@@ -70,12 +70,13 @@ impl Rational {
     pub fn floor(&self) -> BigUint {
         assert!(!self.is_negative(), "floor of a negative number is not needed here");
         // ⌊m·2^e / d⌋; for e < 0 the power of two joins the denominator.
-        let (m, e) = (self.numerator.mantissa().magnitude(), self.numerator.exponent());
-        if e >= 0 {
-            (m << e.unsigned_abs()) / &self.denominator
-        } else {
-            m / (&self.denominator << e.unsigned_abs())
+        let (numerator, denominator, e) = (&self.numerator, &self.denominator, self.numerator.exponent());
+        if let (Some(m), Some(d), -62..=62) = (numerator.short(), denominator.short(), e) {
+            let shifted = |x: i64, by: i64| u128::from(x.unsigned_abs()) << by;
+            return BigUint::from(shifted(m, e.max(0)) / shifted(d, (-e).max(0)));
         }
+        let [m, d] = [numerator, denominator].map(|x| x.mantissa().into_parts().1);
+        if e >= 0 { (m << e.unsigned_abs()) / d } else { m / (d << e.unsigned_abs()) }
     }
 
     /// The numerator, a power of two times an odd integer.
@@ -84,26 +85,18 @@ impl Rational {
     }
 
     /// The odd positive denominator.
-    pub fn denominator(&self) -> &BigUint {
+    pub fn denominator(&self) -> &Dyadic {
         &self.denominator
     }
 
-    fn cross(&self, denominator: &BigUint) -> Dyadic {
-        if is_one(denominator) {
-            return self.numerator.clone();
-        }
-        &self.numerator * &Dyadic::new(BigInt::from(denominator.clone()), 0)
+    fn cross(&self, denominator: &Dyadic) -> Dyadic {
+        if denominator.is_one() { self.numerator.clone() } else { &self.numerator * denominator }
     }
-}
-
-/// Returns whether a number is 1, without making one.
-fn is_one(x: &BigUint) -> bool {
-    x.bits() == 1
 }
 
 impl From<&Dyadic> for Rational {
     fn from(x: &Dyadic) -> Self {
-        Self { numerator: x.clone(), denominator: BigUint::from(1u8) }
+        Self { numerator: x.clone(), denominator: Dyadic::one() }
     }
 }
 
@@ -191,8 +184,8 @@ impl Real {
     /// Order against a dyadic number.
     pub fn compare_dyadic(&self, other: &Dyadic) -> Ordering {
         match self {
-            // Almost every comparison is of two dyadic numbers, so this one is spared the copies.
-            Self::Rational(x) if is_one(&x.denominator) => x.numerator.cmp(other),
+            // Almost every comparison is of two dyadic numbers, so this one is spared the products.
+            Self::Rational(x) if x.denominator.is_one() => x.numerator.cmp(other),
             _ => self.compare(&Rational::from(other)),
         }
     }
@@ -301,6 +294,25 @@ impl From<Value> for Exact {
             Value::Finite(x, negative_zero) => {
                 let negative = x.is_negative() || negative_zero;
                 Self::Finite { negative, magnitude: Real::Rational(Rational::from(&x.abs())) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Exponents around those that take the shorter way, against long integers.
+    #[test]
+    fn floors_agree_with_long_integers() {
+        for m in [0, 1, 3, 0x7fff_ffff, i64::MAX] {
+            for d in [1, 3, 7, i64::MAX] {
+                for e in [-130, -125, -64, -63, -62, -61, -1, 0, 1, 61, 62, 63, 64, 130] {
+                    let floor = Rational::new(&Dyadic::new(m, e), &Dyadic::new(d, 0)).floor();
+                    let whole = |x: i64, places: i64| BigUint::from(x.unsigned_abs()) << places;
+                    assert_eq!(floor, whole(m, e + 130) / whole(d, 130), "{m}·2^{e} / {d}");
+                }
             }
         }
     }

@@ -48,7 +48,7 @@ fn rounded(x: &Dyadic, rounding: Rounding) -> (BigInt, bool) {
     }
     // Shifting rounds toward −∞. Odd mantissas with a negative exponent are no integers.
     let places = u64::try_from(-exponent).expect("not below 0");
-    let floor: BigInt = mantissa >> places;
+    let floor: BigInt = &mantissa >> places;
     let twice: BigInt = (mantissa - (&floor << places)) * 2;
     let half = BigInt::from(1) << places;
     let is_negative = x.is_negative();

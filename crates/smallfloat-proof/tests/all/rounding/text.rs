@@ -175,7 +175,7 @@ fn midpoint_text(format: &Format, scramble: &mut Scramble) -> String {
     let code = scramble.below(format.max_code() >> u32::from(format.is_signed()));
     let middle = (&oracle.grid(code) + &oracle.grid(code + 1)).scale(-1);
     let tail = scramble.pick(&["", "0000", "000000000000000000000000000000000000000000000001"]);
-    let (mantissa, exponent) = (middle.mantissa().clone(), middle.exponent());
+    let (mantissa, exponent) = (middle.mantissa(), middle.exponent());
     // m·2^−e = m·5^e·10^−e.
     let five = num_bigint::BigInt::from(5).pow(u32::try_from((-exponent).max(0)).unwrap());
     let integer = (mantissa * five) << exponent.max(0);
