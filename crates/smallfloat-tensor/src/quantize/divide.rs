@@ -354,9 +354,9 @@ mod tests {
     }
 
     /// Of x = p·s and its neighbours in f32, where rounding changes, and of extreme operands: the
-    /// short way gives the codes of the long one, which is proved with `divide_to_odd`.
+    /// short way and the long one give the codes of `Divisor::apply`, which is proved.
     #[test]
-    fn the_short_way_rounds_as_the_long_one() {
+    fn both_ways_round_once() {
         let mut scales: Vec<f64> =
             [1.0_f32, 0.3, 448.0, 1e-30, 1e30, 0.007_812_5, 3.0, f32::MIN_POSITIVE, f32::MAX]
                 .map(f64::from)
@@ -373,7 +373,9 @@ mod tests {
                 let projection = projection.with_saturation(Saturation::SatFinite);
                 let short = Quotients::new(&format, &projection, usize::MAX, true).unwrap();
                 let long = Quotients::new(&format, &projection, usize::MAX, false).unwrap();
-                assert!(matches!((&short, &long), (Quotients::Short(_), Quotients::Long(..))));
+                let (Quotients::Short(_), Quotients::Long(encoder, _)) = (&short, &long) else {
+                    panic!("{format} {rounding:?}")
+                };
                 for &(scale, divisor) in &divisors {
                     let mut values = vec![0.0, -0.0, 1e-40, f64::from(f32::MAX), f64::NAN, f64::INFINITY];
                     for code in 0..=format.max_code() {
@@ -384,16 +386,32 @@ mod tests {
                             values.extend([x.next_down(), x, x.next_up()].map(f64::from));
                         }
                     }
-                    let coded = |quotients: &Quotients| {
+                    let coded = |quotients: &Quotients, values: &[f64]| {
                         let (mut division, mut codes) = (Division::default(), vec![0_u16; values.len()]);
                         quotients.begin(&mut division, values.len());
-                        quotients.divide(&mut division, 0..values.len(), &values, divisor);
+                        quotients.divide(&mut division, 0..values.len(), values, divisor);
                         let generator = smallfloat::random::Philox { seed: 0, stream: 0 }.into();
                         let words = RandomWords { generator, first_element: 0 };
                         quotients.encode(&division, 0, &mut codes, words, true);
                         codes
                     };
-                    assert_eq!(coded(&short), coded(&long), "{format} {rounding:?} {scale:e}");
+                    let expected = |values: &[f64]| {
+                        let exact: Vec<f64> = values.iter().map(|&x| divisor.apply(x)).collect();
+                        let mut expected = vec![0_u16; values.len()];
+                        encoder.encode_uncounted(&exact, &mut expected);
+                        expected
+                    };
+                    let short = coded(&short, &values);
+                    assert_eq!(short, expected(&values), "{format} {rounding:?} {scale:e}");
+                    // Neighbours in f64, where rounded quotients are wrong.
+                    for code in 0..=format.max_code() {
+                        let place = format.decode_f64(code).value;
+                        for x in [place * scale, place * 1.0625 * scale, place * 1.125 * scale] {
+                            values.extend([x.next_down(), x, x.next_up()]);
+                        }
+                    }
+                    let long = coded(&long, &values);
+                    assert_eq!(long, expected(&values), "{format} {rounding:?} {scale:e}");
                 }
             }
         }
