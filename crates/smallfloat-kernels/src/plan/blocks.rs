@@ -12,8 +12,8 @@ pub(crate) struct Row {
     /// The bits of the least magnitudes that have at least the codes 1 to 7, ascending; the last is
     /// that of no code.
     pub(crate) places: [i32; MAGNITUDES + 1],
-    /// The same for a search that looks places up by what was not reached before: by −1 or 0 the
-    /// places 1 and 5, in between the place 3.
+    /// Places for a search that looks them up by what was not reached before: by −1 or 0 the places
+    /// 1 and 5, in between the place 3.
     pub(crate) odd: [i32; 4],
     /// By what twice that and the second answer add up to, −3 to 0, the places 0, 2, 4 and 6.
     pub(crate) even: [i32; 4],

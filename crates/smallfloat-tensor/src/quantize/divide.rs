@@ -2,7 +2,7 @@
 //! exact quotient.
 //!
 //! In every mode but the stochastic ones the places where the rounding of an element format of
-//! precision P ≤ 11 changes have at most P + 1 ≤ 12 significant bits. Two facts make the everyday
+//! precision P ≤ 11 changes have at most P + 1 ≤ 12 significant bits. Facts that make the everyday
 //! case fast:
 //!
 //! * *Short operands need no care.* Let x and s have at most 24 significant bits (F32, F16, BF16;
@@ -15,6 +15,8 @@
 //! * *Two scales are no worse.* The scale of a block may itself be divided by one of the tensor. If
 //!   that has at most 24 bits too, its product with x is an exact f64 of at most 48, and the first
 //!   fact holds with 2^−48 and 2^−49.
+//! * *A product with the reciprocal of the scale is enough*: it is off by 2^−52 at most, so that
+//!   rounded to 50 bits it is p if x = p·s, and on the same side of p as x / s if not.
 //!
 //! So short operands are divided by a power of two in f32, by other scales in f64 and rounded to
 //! odd to f32, and the encoder of f32 has vector kernels. Everything else takes [`Divisor::apply`]
@@ -276,11 +278,40 @@ pub(crate) fn divide_short<T: Element>(values: &[T], divisor: Divisor, quotients
                 *q = in_range(x, if tiny { f32::MIN_POSITIVE.copysign(x) } else { product });
             }
         }
-        Divisor::Value(scale) => pairs.for_each(|(q, x)| *q = to_odd(x.to_f64() / scale)),
+        Divisor::Value(scale) => divide_by_product(values, (scale, 1.0), quotients),
         Divisor::Ratio { unit, over } if f64::from(to_odd(over)).to_bits() == over.to_bits() => {
-            pairs.for_each(|(q, x)| *q = to_odd(x.to_f64() * over / unit));
+            divide_by_product(values, (unit, over), quotients);
         }
         _ => pairs.for_each(|(q, x)| *q = to_odd(divisor.apply(x.to_f64()))),
+    }
+}
+
+/// Quotients x · over / unit, by products with 1 / unit.
+#[inline(always)]
+fn divide_by_product<T: Element>(values: &[T], (unit, over): (f64, f64), quotients: &mut [f32]) {
+    /// Quotients that are looked at together.
+    const RUN: usize = 128;
+    /// Bits that rounding to 50 bits leaves out, and those that f32 has not.
+    const CUT: u64 = (1 << 3) - 1;
+    const BELOW: u64 = (1 << 29) - 1;
+    let reciprocal = 1.0 / unit;
+    for (quotients, values) in quotients.chunks_mut(RUN).zip(values.chunks(RUN)) {
+        // Lanes of their own, which are put together once.
+        let mut others = 0_u32;
+        for (q, x) in quotients.iter_mut().zip(values) {
+            let x = x.to_f64();
+            // A NaN may wrap around.
+            let near = (x * over * reciprocal).to_bits().wrapping_add(CUT.div_ceil(2)) & !CUT;
+            let odd = f64::from_bits((near | ((near & BELOW) + BELOW)) & !BELOW);
+            #[expect(clippy::cast_possible_truncation, reason = "f32 has all bits of normal numbers")]
+            let short = odd as f32;
+            *q = short;
+            let is_other = (short.abs() < f32::MIN_POSITIVE) | !short.is_finite();
+            others |= u32::from(is_other) & u32::from(x != 0.0);
+        }
+        if others != 0 {
+            quotients.iter_mut().zip(values).for_each(|(q, x)| *q = to_odd(x.to_f64() * over / unit));
+        }
     }
 }
 
