@@ -10,6 +10,7 @@ pub(crate) mod convention;
 pub(crate) mod fp8_remap;
 pub(crate) mod grid;
 pub(crate) mod packing;
+pub(crate) mod quark;
 pub(crate) mod scheme;
 pub(crate) mod share;
 pub(crate) mod stored_shape;

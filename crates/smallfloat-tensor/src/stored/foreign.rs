@@ -27,8 +27,8 @@ use crate::layout::convention::{
 };
 use crate::layout::grid::{Granularity, Grid};
 use crate::layout::packing::Packing;
+use crate::layout::quark::{quark_format, quark_weight};
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
-use crate::stored::quark::{quark_format, quark_weight};
 use crate::stored::scaled::{Elsewhere, Placement, Scaled, f32_at};
 use crate::stored::together::{Neighbour, Neighbours};
 

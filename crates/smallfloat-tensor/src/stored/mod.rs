@@ -7,7 +7,6 @@ pub(crate) mod foreign;
 pub(crate) mod numbers;
 pub(crate) mod open;
 pub(crate) mod quantized;
-pub(crate) mod quark;
 pub(crate) mod reader;
 pub(crate) mod scaled;
 pub(crate) mod short;

@@ -231,7 +231,7 @@ impl Scaled {
         self.read_scales_by(&[], source, row, rows, column, columns)
     }
 
-    /// The same; `known` are the scales of all bytes, or none.
+    /// Reads the scales of elements; `known` are the scales of all bytes, or none.
     pub(crate) fn read_scales_by(
         &self,
         known: &[Scale],

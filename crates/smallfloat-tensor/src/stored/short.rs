@@ -166,7 +166,7 @@ impl Short {
         self.all_finite && scaled.factor.to_bits() == 1.0_f64.to_bits() && self.bounds.times_fits(bounds)
     }
 
-    /// The same of the scales whose bytes are in the file.
+    /// Returns whether all products fit of the scales whose bytes are in the file.
     fn fits_bytes(&self, source: &Source, scaled: &Scaled, known: &[Scale]) -> Result<bool> {
         let source = scaled.elsewhere.as_ref().map_or(source, |elsewhere| &elsewhere.0);
         let (mut seen, mut bytes, mut at) = ([false; 256], vec![0; 1 << 16], 0);

@@ -9,7 +9,7 @@ use crate::error::quoted;
 use crate::file::folder::CONFIG;
 use crate::layout::convention::CONVENTIONS;
 use crate::layout::grid::{Granularity, Grid};
-use crate::stored::quark::{quark_format, quark_weight};
+use crate::layout::quark::{quark_format, quark_weight};
 use crate::stored::scaled::Scaled;
 use crate::stored::view::{TensorView, View};
 

@@ -94,7 +94,7 @@ impl File {
             (name, TensorView::new(tensor.dtype, tensor.shape.clone(), &tensor.bytes).unwrap())
         });
         let metadata = (!self.metadata.is_empty()).then(|| self.metadata.clone());
-        // A new file: file systems flush one that is cut and written again, which takes much longer.
+        // A new file: file systems flush one that is cut and written again, which takes longer.
         let _ = fs::remove_file(path);
         fs::write(path, safetensors::serialize(views, metadata).unwrap()).unwrap();
     }
