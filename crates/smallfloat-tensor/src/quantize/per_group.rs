@@ -2,7 +2,7 @@
 //!
 //! The work goes tile by tile ([`Grid::tile`]), on all threads: load, choose the scales of its
 //! groups, divide, encode, pack; then the results are written and added up in order. A value is
-//! divided by its scale so that the encoder's rounding is the only one (`quotients.rs`). Elements
+//! divided by its scale so that the encoder's rounding is the only one (`divide.rs`). Elements
 //! of F32, F16 and BF16, and products of codes and scales that are numbers of f32 (`short.rs`), are
 //! held as f32, all others as f64. Memory is that of a few tiles a thread; a group larger than a
 //! tile is read twice, and its parts are what threads share.
