@@ -19,9 +19,9 @@ use crate::error::{Error, Result, quoted};
 use crate::file::input::{CHUNK_BYTES, chunk_buffer};
 use crate::file::stream::{TensorDigest, code_at};
 use crate::layout::container::{Entry, check_record};
-use crate::layout::grid::Granularity;
+use crate::layout::grid::{Granularity, index};
 use crate::progress::Progress;
-use crate::scale::rule::Scale;
+use crate::scale::rule::{Scale, ScaleSpec};
 use crate::stored::open::open_checkpoint;
 use crate::stored::scaled::{Scaled, is_odd_scale};
 use crate::stored::view::{Stored, TensorView, View, nothing_quantized};
@@ -206,6 +206,9 @@ fn check_codes(
     view.source().read_chunks(&tensor.info, &mut buffer, |first, bytes| {
         digest.update(bytes);
         progress(Progress::Bytes(bytes.len() as u64));
+        if size == 1 && odd.are_usual(bytes.iter().map(|&byte| byte.into())) {
+            return Ok(());
+        }
         for (i, bytes) in bytes.chunks_exact(size).enumerate() {
             let code = code_at(bytes);
             let Some(is_odd) = odd.get(code) else {
@@ -258,6 +261,8 @@ fn check_scaled(
     }
     let (unit, unit_bytes) = scaled.packing.unit(element);
     let row_bytes = scaled.packing.row_bytes(element, grid.columns).max(1);
+    // Codes of a row, those that fill it up included.
+    let width = row_bytes / unit_bytes * unit;
     // A list has as many values as its carrier has codes, all of which are written.
     let odd = match &scaled.codebook {
         Some(list) => OddCodes::Known(vec![false; list.values.len()]),
@@ -277,10 +282,14 @@ fn check_scaled(
         progress(Progress::Bytes(count as u64));
         codes.clear();
         scaled.packing.unpack(element, bytes, &mut codes);
+        let first = at / unit_bytes * unit;
+        at += count as u64;
+        if width == grid.columns && odd.are_usual(codes.iter().copied()) {
+            continue;
+        }
         for (i, &code) in codes.iter().enumerate() {
-            let position = at / unit_bytes * unit + i as u64;
-            let (row, column) =
-                (position / (row_bytes / unit_bytes * unit), position % (row_bytes / unit_bytes * unit));
+            let position = first + i as u64;
+            let (row, column) = (position / width, position % width);
             if column >= grid.columns {
                 if code != 0 {
                     return Err(refused(format!(
@@ -305,7 +314,6 @@ fn check_scaled(
                 Some(false) => {}
             }
         }
-        at += count as u64;
     }
     let found = TensorDigest(digest.finalize().into());
     check_digest(scaled.entry.as_ref(), found, verified).map_err(refused)?;
@@ -347,19 +355,30 @@ fn check_scales(view: &View, scaled: &Scaled, verified: &mut Verified) -> Result
     if !scaled.has_scales() || grid.group_columns == 0 {
         return Ok(0);
     }
+    // Blocks of zeros have a scale of 0 in some layouts.
+    let is_odd = |spec: &ScaleSpec, code: u64| {
+        is_odd_scale(spec, code) && !(scaled.has_zero_scales() && spec.format.classify(code) == Class::Zero)
+    };
+    // What bytes stand for is found out once.
+    let known = scaled.scales_of_bytes();
+    let odd_codes: Vec<bool> = match &scaled.scale {
+        Some(spec) if spec.format.width() <= 8 => {
+            spec.format.codes().map(|code| is_odd(spec, code)).collect()
+        }
+        _ => Vec::new(),
+    };
     let rows_at_once = (SCALES_AT_ONCE as u64 / grid.group_columns).max(1);
     let mut row = 0;
     while row < grid.group_rows {
         let rows = rows_at_once.min(grid.group_rows - row);
         for column in (0..grid.group_columns).step_by(SCALES_AT_ONCE) {
             let columns = (SCALES_AT_ONCE as u64).min(grid.group_columns - column);
-            let scales = scaled.read_scales(view.source(), row, rows, column, columns)?;
+            let scales = scaled.read_scales_by(&known, view.source(), row, rows, column, columns)?;
             verified.scales += scales.len() as u64;
             if let Some(spec) = &scaled.scale {
-                // Blocks of zeros have a scale of 0 in some layouts.
-                let is_odd = |scale: &&Scale| {
-                    is_odd_scale(spec, scale.code)
-                        && !(scaled.has_zero_scales() && spec.format.classify(scale.code) == Class::Zero)
+                let is_odd = |scale: &&Scale| match odd_codes.get(index(scale.code)) {
+                    Some(&is_odd) => is_odd,
+                    None => is_odd(spec, scale.code),
                 };
                 odd_scales += scales.iter().filter(is_odd).count() as u64;
             }
@@ -414,6 +433,20 @@ impl OddCodes {
             return Self::Few(*format);
         }
         Self::Known(format.codes().map(|code| Self::is_odd(format, code)).collect())
+    }
+
+    /// Returns whether all codes are known to be the format's and none is odd.
+    fn are_usual(&self, codes: impl Iterator<Item = u16>) -> bool {
+        match self {
+            // Formats without odd codes are most, and a largest code is found by vectors.
+            Self::Known(odd) if odd.iter().all(|is_odd| !is_odd) => {
+                usize::from(codes.fold(0, u16::max)) < odd.len()
+            }
+            Self::Known(odd) => {
+                !codes.fold(false, |any, code| any | *odd.get(usize::from(code)).unwrap_or(&true))
+            }
+            Self::Few(_) => false,
+        }
     }
 
     /// Whether a code is one; nothing for what is no code of the format.
