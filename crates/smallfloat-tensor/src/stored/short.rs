@@ -142,7 +142,11 @@ impl Short {
         }
         let grid = &scaled.grid;
         let (across, down) = (grid.group_columns, grid.group_rows);
-        let rows = (READ_SCALES / across.max(1)).max(1);
+        // Very many rows may have no scale at all.
+        if across == 0 {
+            return Ok(true);
+        }
+        let rows = (READ_SCALES / across).max(1);
         for row in (0..down).step_by(index(rows)) {
             for column in (0..across).step_by(index(READ_SCALES)) {
                 let (rows, columns) = (rows.min(down - row), READ_SCALES.min(across - column));
