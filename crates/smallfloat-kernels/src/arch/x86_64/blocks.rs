@@ -116,6 +116,60 @@ pub(super) unsafe fn for_steps<D: Detail, K: Step<D, N>, const N: usize>(
     padding
 }
 
+/// What a level does with `N` elements that lie in `G` groups.
+pub(super) trait GroupStep<const N: usize, const G: usize> {
+    /// The elements that are read.
+    type From: Copy + Default;
+    /// What each group has.
+    type With: Copy + Default;
+    /// The elements that are written.
+    type To: Copy + Default;
+
+    /// Takes a step.
+    ///
+    /// # Safety
+    /// The machine must have the level's instructions.
+    unsafe fn step(&self, from: &[Self::From; N], with: &[Self::With; G], to: &mut [Self::To; N]);
+}
+
+/// Takes all steps of groups, which are whole. Defaults fill the last one.
+///
+/// # Safety
+/// The machine must have the level's instructions.
+#[inline(always)]
+pub(super) unsafe fn for_groups<K: GroupStep<N, G>, const N: usize, const G: usize>(
+    kernel: &K,
+    from: &[K::From],
+    with: &[K::With],
+    to: &mut [K::To],
+) {
+    let (steps, rest) = from.as_chunks::<N>();
+    let (with_steps, with_rest) = with.as_chunks::<G>();
+    let (to_steps, to_rest) = to.as_chunks_mut::<N>();
+    let (mut last, mut last_with, mut last_to) =
+        ([K::From::default(); N], [K::With::default(); G], [K::To::default(); N]);
+    last[..rest.len()].copy_from_slice(rest);
+    last_with[..with_rest.len()].copy_from_slice(with_rest);
+    let has_rest = usize::from(!rest.is_empty());
+    // The step has one call, as in `for_steps`.
+    for is_last in [false, true] {
+        let (steps, with_steps, to_steps) = if is_last {
+            (
+                &from_ref(&last)[..has_rest],
+                &from_ref(&last_with)[..has_rest],
+                &mut from_mut(&mut last_to)[..has_rest],
+            )
+        } else {
+            (steps, with_steps, &mut *to_steps)
+        };
+        for ((from, with), to) in steps.iter().zip(with_steps).zip(to_steps) {
+            // SAFETY: the caller's promise.
+            unsafe { kernel.step(from, with, to) };
+        }
+    }
+    to_rest.copy_from_slice(&last_to[..rest.len()]);
+}
+
 /// A deterministic encoder at a level.
 pub(super) trait BlockEncoder {
     /// The elements that are read.

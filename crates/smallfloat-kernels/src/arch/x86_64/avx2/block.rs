@@ -6,6 +6,7 @@ use std::slice::{from_mut, from_ref};
 
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::lanes::{STEP, Source, bytes, in_order, least, narrow_signed, store, words};
+use crate::arch::machine::blocks::{GroupStep, for_groups};
 use crate::plan::blocks::Row;
 
 /// Elements of a vector.
@@ -132,69 +133,55 @@ pub(crate) fn encode_by_steps(
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
         match length {
-            16 => all_by_steps::<16, 2>(rows, sign, scales, values, codes),
-            32 => all_by_steps::<32, 1>(rows, sign, scales, values, codes),
+            16 => all_by_steps::<2>(rows, sign, scales, values, codes),
+            32 => all_by_steps::<1>(rows, sign, scales, values, codes),
             _ => return None,
         }
     }
     Some(())
 }
 
-/// Encodes groups of `L` elements, of which a step has `G`.
+/// Rows by codes of scales, and the bit of the sign.
+struct Steps<'a> {
+    rows: &'a [Row; 256],
+    sign: __m256i,
+}
+
+/// Encodes groups of which a step has `G`.
 #[target_feature(enable = "avx2,f16c")]
-fn all_by_steps<const L: usize, const G: usize>(
+fn all_by_steps<const G: usize>(
     rows: &[Row; 256],
     sign: u32,
     scales: &[u8],
     values: &[f32],
     codes: &mut [u8],
 ) {
-    let (steps, rest) = values.as_chunks::<STEP>();
-    let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
-    let (scale_steps, scale_rest) = scales.as_chunks::<G>();
-    let sign = bytes(1 << sign);
-    let mut last = ([0.0; STEP], [0; G], [0; STEP]);
-    last.0[..rest.len()].copy_from_slice(rest);
-    last.1[..scale_rest.len()].copy_from_slice(scale_rest);
-    let has_rest = usize::from(!rest.is_empty());
-    // The step has one call, for whole steps and for the last one: so it is always inlined.
-    for is_last in [false, true] {
-        let (steps, scale_steps, code_steps) = if is_last {
-            (
-                &from_ref(&last.0)[..has_rest],
-                &from_ref(&last.1)[..has_rest],
-                &mut from_mut(&mut last.2)[..has_rest],
-            )
-        } else {
-            (steps, scale_steps, &mut *code_steps)
-        };
-        for ((x, scales), codes) in steps.iter().zip(scale_steps).zip(code_steps) {
-            step_by_rows::<L, G>(x, (rows, sign), scales, codes);
-        }
-    }
-    code_rest.copy_from_slice(&last.2[..rest.len()]);
+    let steps = Steps { rows, sign: bytes(1 << sign) };
+    // SAFETY: this function has the level's instructions.
+    unsafe { for_groups::<_, STEP, G>(&steps, values, scales, codes) };
 }
 
-#[inline]
-#[target_feature(enable = "avx2,f16c")]
-fn step_by_rows<const L: usize, const G: usize>(
-    x: &[f32; STEP],
-    (rows, sign): (&[Row; 256], __m256i),
-    scales: &[u8; G],
-    codes: &mut [u8; STEP],
-) {
-    let (mut elements, mut unreached) = ([_mm256_setzero_si256(); 4], [_mm256_setzero_si256(); 4]);
-    for i in 0..4 {
-        // SAFETY: this function has the level's instructions.
-        elements[i] = unsafe { f32::load(x, i) };
-        unreached[i] = by_row(elements[i], &rows[usize::from(scales[i * LANES / L])]);
+impl<const G: usize> GroupStep<STEP, G> for Steps<'_> {
+    type From = f32;
+    type With = u8;
+    type To = u8;
+
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn step(&self, x: &[f32; STEP], scales: &[u8; G], codes: &mut [u8; STEP]) {
+        let (mut elements, mut unreached) = ([_mm256_setzero_si256(); 4], [_mm256_setzero_si256(); 4]);
+        for i in 0..4 {
+            // SAFETY: this function has the level's instructions.
+            elements[i] = unsafe { f32::load(x, i) };
+            unreached[i] = by_row(elements[i], &self.rows[usize::from(scales[i * G / 4])]);
+        }
+        let places = _mm256_add_epi8(narrow(unreached), bytes(7));
+        // A negative element has a negative lane, whatever it is narrowed to.
+        let negative = _mm256_cmpgt_epi8(_mm256_setzero_si256(), narrow(elements));
+        let code = in_order::<u8>(_mm256_or_si256(places, _mm256_and_si256(negative, self.sign)));
+        // SAFETY: this function has the level's instructions, and the store needs no alignment.
+        unsafe { store(codes, &[code; 2], false) };
     }
-    let places = _mm256_add_epi8(narrow(unreached), bytes(7));
-    // A negative element has a negative lane, whatever it is narrowed to.
-    let negative = _mm256_cmpgt_epi8(_mm256_setzero_si256(), narrow(elements));
-    let code = in_order::<u8>(_mm256_or_si256(places, _mm256_and_si256(negative, sign)));
-    // SAFETY: this function has the level's instructions, and the store needs no alignment.
-    unsafe { store(codes, &[code; 2], false) };
 }
 
 /// Words → bytes with signed saturation, in the order that [`in_order`] undoes.

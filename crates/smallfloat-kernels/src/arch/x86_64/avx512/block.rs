@@ -14,7 +14,7 @@ use crate::arch::machine::Avx512;
 use crate::arch::machine::avx512::decode::{Halved, Table, Whole, values as decoded};
 use crate::arch::machine::avx512::encode::{Constants, join_masks, narrow_grid};
 use crate::arch::machine::avx512::lanes::{STEP, bytes, in_order, narrow_signed, store, words};
-use crate::arch::machine::blocks::prefetch;
+use crate::arch::machine::blocks::{GroupStep, for_groups, prefetch};
 use crate::plan::blocks::{PowerScales, Row};
 use crate::plan::decode::DecodePlan;
 use crate::plan::encode::{EncodePlan, INFINITY, Mode, SubnormalGrid};
@@ -84,10 +84,11 @@ fn all<const L: usize, const G: usize>(
             Some(whole) => *whole = chosen.scales,
             None => scales.copy_from_slice(&chosen.scales[..scales.len()]),
         }
+        let raise = &chosen.raise[..values.len() / L];
         if has_small {
-            encode_piece::<L, G, true>(&k, &chosen.raise, values, codes);
+            encode_piece::<G, true>(&k, raise, values, codes);
         } else {
-            encode_piece::<L, G, false>(&k, &chosen.raise, values, codes);
+            encode_piece::<G, false>(&k, raise, values, codes);
         }
     }
     true
@@ -127,64 +128,56 @@ fn choose(rule: PowerScales, largest: &[f32; GROUPS], chosen: &mut Chosen) -> bo
     small != 0
 }
 
-/// Encodes the elements of groups with chosen scales.
+/// The encoding of groups with chosen scales; `SMALL` ones may be so small that zeros and subnormals
+/// need care.
+struct Blocks<'a, const SMALL: bool> {
+    k: &'a Constants,
+}
+
+/// Encodes the elements of groups, of which a step has `G`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni")]
-fn encode_piece<const L: usize, const G: usize, const SMALL: bool>(
+fn encode_piece<const G: usize, const SMALL: bool>(
     k: &Constants,
-    raise: &[i32; GROUPS],
+    raise: &[i32],
     values: &[f32],
     codes: &mut [u8],
 ) {
-    let (steps, rest) = values.as_chunks::<STEP>();
-    let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
-    let raise = raise.as_chunks::<G>().0;
-    let mut last = ([0.0; STEP], [0; STEP]);
-    last.0[..rest.len()].copy_from_slice(rest);
-    let has_rest = usize::from(!rest.is_empty());
-    // The step has one call, for whole steps and for the last one: so it is always inlined.
-    for is_last in [false, true] {
-        let (steps, code_steps, raise) = if is_last {
-            (&from_ref(&last.0)[..has_rest], &mut from_mut(&mut last.1)[..has_rest], &raise[steps.len()..])
-        } else {
-            (steps, &mut *code_steps, raise)
-        };
-        for ((x, codes), raise) in steps.iter().zip(code_steps).zip(raise) {
-            // While these are encoded, the next groups come.
-            prefetch(x, GROUPS * L * size_of::<f32>());
-            let code = step::<L, G, SMALL>(x, k, raise);
-            // SAFETY: this function has the level's instructions, and the store needs no alignment.
-            unsafe { store(codes, [code; 2], false) };
-        }
-    }
-    code_rest.copy_from_slice(&last.1[..rest.len()]);
+    // SAFETY: this function has the level's instructions.
+    unsafe { for_groups::<_, STEP, G>(&Blocks::<SMALL> { k }, values, raise, codes) };
 }
 
-/// Encodes 64 elements.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni")]
-fn step<const L: usize, const G: usize, const SMALL: bool>(
-    x: &[f32; STEP],
-    k: &Constants,
-    raise: &[i32; G],
-) -> __m512i {
-    let x = load(x);
-    let mut sum = [_mm512_setzero_si512(); 4];
-    for i in 0..4 {
-        let raise = _mm512_set1_epi32(raise[i * LANES / L]);
-        let mut magnitude = _mm512_and_si512(x[i], k.magnitude);
-        if SMALL {
-            magnitude = normalized(magnitude, raise);
+impl<const G: usize, const SMALL: bool> GroupStep<STEP, G> for Blocks<'_, SMALL> {
+    type From = f32;
+    type With = i32;
+    type To = u8;
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni")]
+    unsafe fn step(&self, x: &[f32; STEP], raise: &[i32; G], codes: &mut [u8; STEP]) {
+        // While these are encoded, the next groups come.
+        prefetch(x, GROUPS * STEP / G * size_of::<f32>());
+        let k = self.k;
+        let x = load(x);
+        let mut sum = [_mm512_setzero_si512(); 4];
+        for i in 0..4 {
+            let raise = _mm512_set1_epi32(raise[i * G / 4]);
+            let mut magnitude = _mm512_and_si512(x[i], k.magnitude);
+            if SMALL {
+                magnitude = normalized(magnitude, raise);
+            }
+            let quotient = _mm512_max_epi32(_mm512_add_epi32(magnitude, raise), words(1 << 23));
+            sum[i] = k.sum(quotient);
         }
-        let quotient = _mm512_max_epi32(_mm512_add_epi32(magnitude, raise), words(1 << 23));
-        sum[i] = k.sum(quotient);
+        let index = narrow_grid(sum, k);
+        let negative = _mm512_movepi8_mask(narrow_signed(x));
+        let with_sign = negative & !(_mm512_testn_epi8_mask(index, index) & k.drops_zero_sign);
+        let code = _mm512_mask_add_epi8(index, with_sign, index, k.sign);
+        let top = _mm512_cmpge_epu8_mask(index, k.top);
+        let overflow = _mm512_mask_blend_epi8(negative, k.overflow[0], k.overflow[1]);
+        let code = in_order::<u8>(_mm512_mask_mov_epi8(code, top, overflow));
+        // SAFETY: this function has the level's instructions, and the store needs no alignment.
+        unsafe { store(codes, [code; 2], false) };
     }
-    let index = narrow_grid(sum, k);
-    let negative = _mm512_movepi8_mask(narrow_signed(x));
-    let with_sign = negative & !(_mm512_testn_epi8_mask(index, index) & k.drops_zero_sign);
-    let code = _mm512_mask_add_epi8(index, with_sign, index, k.sign);
-    let top = _mm512_cmpge_epu8_mask(index, k.top);
-    let overflow = _mm512_mask_blend_epi8(negative, k.overflow[0], k.overflow[1]);
-    in_order::<u8>(_mm512_mask_mov_epi8(code, top, overflow))
 }
 
 /// The magnitudes of zeros and subnormals in groups of small scales as if exponents went on below
@@ -393,67 +386,55 @@ pub(crate) fn encode_by_steps(
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
         match length {
-            16 => all_by_steps::<16, 4>(rows, sign, scales, values, codes),
-            32 => all_by_steps::<32, 2>(rows, sign, scales, values, codes),
+            16 => all_by_steps::<4>(rows, sign, scales, values, codes),
+            32 => all_by_steps::<2>(rows, sign, scales, values, codes),
             _ => return None,
         }
     }
     Some(())
 }
 
+/// Rows by codes of scales, and the bit of the sign.
+struct Steps<'a> {
+    rows: &'a [Row; 256],
+    sign: __m512i,
+}
+
+/// Encodes groups of which a step has `G`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
-fn all_by_steps<const L: usize, const G: usize>(
+fn all_by_steps<const G: usize>(
     rows: &[Row; 256],
     sign: u32,
     scales: &[u8],
     values: &[f32],
     codes: &mut [u8],
 ) {
-    let (steps, rest) = values.as_chunks::<STEP>();
-    let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
-    let (scale_steps, scale_rest) = scales.as_chunks::<G>();
-    let sign = bytes(1 << sign);
-    let mut last = ([0.0; STEP], [0; G], [0; STEP]);
-    last.0[..rest.len()].copy_from_slice(rest);
-    last.1[..scale_rest.len()].copy_from_slice(scale_rest);
-    let has_rest = usize::from(!rest.is_empty());
-    for is_last in [false, true] {
-        let (steps, scale_steps, code_steps) = if is_last {
-            (
-                &from_ref(&last.0)[..has_rest],
-                &from_ref(&last.1)[..has_rest],
-                &mut from_mut(&mut last.2)[..has_rest],
-            )
-        } else {
-            (steps, scale_steps, &mut *code_steps)
-        };
-        for ((x, scales), codes) in steps.iter().zip(scale_steps).zip(code_steps) {
-            step_by_rows::<L, G>(x, (rows, sign), scales, codes);
-        }
-    }
-    code_rest.copy_from_slice(&last.2[..rest.len()]);
+    let steps = Steps { rows, sign: bytes(1 << sign) };
+    // SAFETY: this function has the level's instructions.
+    unsafe { for_groups::<_, STEP, G>(&steps, values, scales, codes) };
 }
 
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
-fn step_by_rows<const L: usize, const G: usize>(
-    x: &[f32; STEP],
-    (rows, sign): (&[Row; 256], __m512i),
-    scales: &[u8; G],
-    codes: &mut [u8; STEP],
-) {
-    let x = load(x);
-    let (mut places, mut reached) = (x, [0; 4]);
-    for i in 0..4 {
-        (places[i], reached[i]) = by_row(x[i], &rows[usize::from(scales[i * LANES / L])]);
+impl<const G: usize> GroupStep<STEP, G> for Steps<'_> {
+    type From = f32;
+    type With = u8;
+    type To = u8;
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
+    unsafe fn step(&self, x: &[f32; STEP], scales: &[u8; G], codes: &mut [u8; STEP]) {
+        let x = load(x);
+        let (mut places, mut reached) = (x, [0; 4]);
+        for i in 0..4 {
+            (places[i], reached[i]) = by_row(x[i], &self.rows[usize::from(scales[i * G / 4])]);
+        }
+        let places = _mm512_and_si512(narrow_signed(places), bytes(7));
+        let negative = _mm512_movepi8_mask(narrow_signed(x));
+        let code = in_order::<u8>(_mm512_mask_add_epi8(places, negative, places, self.sign));
+        // Nothing is added in place: 1 = 0 − (−1).
+        let code = _mm512_mask_sub_epi8(code, join_masks(reached), code, bytes(u8::MAX));
+        // SAFETY: this function has the level's instructions, and the store needs no alignment.
+        unsafe { store(codes, [code; 2], false) };
     }
-    let places = _mm512_and_si512(narrow_signed(places), bytes(7));
-    let negative = _mm512_movepi8_mask(narrow_signed(x));
-    let code = in_order::<u8>(_mm512_mask_add_epi8(places, negative, places, sign));
-    // Nothing is added in place: 1 = 0 − (−1).
-    let code = _mm512_mask_sub_epi8(code, join_masks(reached), code, bytes(u8::MAX));
-    // SAFETY: this function has the level's instructions, and the store needs no alignment.
-    unsafe { store(codes, [code; 2], false) };
 }
 
 /// How many places of a row magnitudes reach: a search in three comparisons, as places ascend.
@@ -489,49 +470,42 @@ pub(crate) fn decode_blocks(
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
         match (length, plan.signs) {
-            (16, Some(_)) => all_products::<16, 4, _>(&Halved::new(plan), factors, codes, values),
-            (16, None) => all_products::<16, 4, _>(&Whole::new(plan), factors, codes, values),
-            (32, Some(_)) => all_products::<32, 2, _>(&Halved::new(plan), factors, codes, values),
-            (32, None) => all_products::<32, 2, _>(&Whole::new(plan), factors, codes, values),
+            (16, Some(_)) => all_products::<4, _>(&Halved::new(plan), factors, codes, values),
+            (16, None) => all_products::<4, _>(&Whole::new(plan), factors, codes, values),
+            (32, Some(_)) => all_products::<2, _>(&Halved::new(plan), factors, codes, values),
+            (32, None) => all_products::<2, _>(&Whole::new(plan), factors, codes, values),
             _ => return None,
         }
     }
     Some(())
 }
 
+/// Products of what codes stand for.
+struct Products<'a, T> {
+    table: &'a T,
+}
+
+/// Decodes groups of which a step has `G`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn all_products<const L: usize, const G: usize, T: Table>(
-    table: &T,
-    factors: &[f32],
-    codes: &[u8],
-    values: &mut [f32],
-) {
-    let (steps, rest) = codes.as_chunks::<STEP>();
-    let (value_steps, value_rest) = values.as_chunks_mut::<STEP>();
-    let (factor_steps, factor_rest) = factors.as_chunks::<G>();
-    let mut last = ([0; STEP], [0.0; G], [0.0; STEP]);
-    last.0[..rest.len()].copy_from_slice(rest);
-    last.1[..factor_rest.len()].copy_from_slice(factor_rest);
-    let has_rest = usize::from(!rest.is_empty());
-    for is_last in [false, true] {
-        let (steps, factor_steps, value_steps) = if is_last {
-            (
-                &from_ref(&last.0)[..has_rest],
-                &from_ref(&last.1)[..has_rest],
-                &mut from_mut(&mut last.2)[..has_rest],
-            )
-        } else {
-            (steps, factor_steps, &mut *value_steps)
-        };
-        for ((codes, factors), values) in steps.iter().zip(factor_steps).zip(value_steps) {
-            // SAFETY: this function has the features that tables need.
-            let vectors = unsafe { decoded(codes, table) };
-            for (i, sixteen) in values.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
-                let product = _mm512_mul_ps(vectors[i], _mm512_set1_ps(factors[i * LANES / L]));
-                // SAFETY: the reference is to 64 writable bytes; the store needs no alignment.
-                unsafe { _mm512_storeu_ps(sixteen.as_mut_ptr(), product) };
-            }
+fn all_products<const G: usize, T: Table>(table: &T, factors: &[f32], codes: &[u8], values: &mut [f32]) {
+    // SAFETY: this function has the level's instructions.
+    unsafe { for_groups::<_, STEP, G>(&Products { table }, codes, factors, values) };
+}
+
+impl<const G: usize, T: Table> GroupStep<STEP, G> for Products<'_, T> {
+    type From = u8;
+    type With = f32;
+    type To = f32;
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    unsafe fn step(&self, codes: &[u8; STEP], factors: &[f32; G], values: &mut [f32; STEP]) {
+        // SAFETY: this function has the features that tables need.
+        let vectors = unsafe { decoded(codes, self.table) };
+        for (i, sixteen) in values.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+            let product = _mm512_mul_ps(vectors[i], _mm512_set1_ps(factors[i * G / 4]));
+            // SAFETY: the reference is to 64 writable bytes; the store needs no alignment.
+            unsafe { _mm512_storeu_ps(sixteen.as_mut_ptr(), product) };
         }
     }
-    value_rest.copy_from_slice(&last.2[..rest.len()]);
 }

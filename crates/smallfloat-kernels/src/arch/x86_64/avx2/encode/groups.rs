@@ -2,12 +2,12 @@
 //! signed formats with gradual underflow.
 
 use std::arch::x86_64::*;
-use std::slice::{from_mut, from_ref};
 
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::block::fill_largest;
 use crate::arch::machine::avx2::encode::{Constants, Sums, fit, step};
 use crate::arch::machine::avx2::lanes::{STEP, store};
+use crate::arch::machine::blocks::{GroupStep, for_groups};
 use crate::arch::machine::choices::{CodesOnly, Fit, Gradual, NearestEven};
 use crate::plan::blocks::PowerScales;
 use crate::plan::encode::{EncodePlan, INFINITY, Mode};
@@ -44,18 +44,23 @@ pub(crate) fn encode_blocks(
         // SAFETY: the proof says that the machine has these instructions.
         unsafe {
             if length == 16 {
-                encode_piece::<16, 2>(plan, rule, largest, values, scales, codes);
+                encode_piece::<2>(plan, rule, largest, values, scales, codes);
             } else {
-                encode_piece::<32, 1>(plan, rule, largest, values, scales, codes);
+                encode_piece::<1>(plan, rule, largest, values, scales, codes);
             }
         }
     }
     Some(true)
 }
 
-/// Encodes groups of `L` elements with these largest magnitudes; a step has `G` groups.
+/// The encoding of quotients.
+struct Blocks {
+    k: Constants,
+}
+
+/// Encodes groups with these largest magnitudes; a step has `G` groups.
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn encode_piece<const L: usize, const G: usize>(
+fn encode_piece<const G: usize>(
     plan: &EncodePlan,
     rule: PowerScales,
     largest: &[f32],
@@ -63,49 +68,40 @@ fn encode_piece<const L: usize, const G: usize>(
     scales: &mut [u8],
     codes: &mut [u8],
 ) {
-    let k = Constants::new::<f32, u8>(plan);
+    let blocks = Blocks { k: Constants::new::<f32, u8>(plan) };
     let mut inverses = [0.0; GROUPS];
+    let inverses = &mut inverses[..scales.len()];
     for ((inverse, scale), amax) in inverses.iter_mut().zip(scales).zip(largest) {
         *scale = rule.code(amax.to_bits());
         *inverse = PowerScales::inverse(*scale);
     }
-    let inverses = inverses.as_chunks::<G>().0;
-    let (steps, rest) = values.as_chunks::<STEP>();
-    let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
-    let mut last = ([0.0; STEP], [0; STEP]);
-    last.0[..rest.len()].copy_from_slice(rest);
-    let has_rest = usize::from(!rest.is_empty());
-    let mut sums = Sums::new();
-    // The step has one call, for whole steps and for the last one: so it is always inlined.
-    for is_last in [false, true] {
-        let (steps, code_steps, inverses) = if is_last {
-            (&from_ref(&last.0)[..has_rest], &mut from_mut(&mut last.1)[..has_rest], &inverses[steps.len()..])
-        } else {
-            (steps, &mut *code_steps, inverses)
-        };
-        for ((x, codes), inverses) in steps.iter().zip(code_steps).zip(inverses) {
-            let quotients = quotients::<L, G>(x, inverses);
-            let code = step::<f32, u8, Gradual, NearestEven, CodesOnly>(&quotients, &k, &mut sums);
-            // SAFETY: this function has the level's instructions, and the store needs no alignment.
-            unsafe { store(codes, &code, false) };
-        }
-    }
-    code_rest.copy_from_slice(&last.1[..rest.len()]);
+    // SAFETY: this function has the level's instructions.
+    unsafe { for_groups::<_, STEP, G>(&blocks, values, inverses, codes) };
 }
 
-/// The elements over their groups' scales. What underflows becomes zero either way.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn quotients<const L: usize, const G: usize>(x: &[f32; STEP], inverses: &[f32; G]) -> [f32; STEP] {
-    let mut quotients = [0.0; STEP];
-    let eights = x.as_chunks::<LANES>().0.iter().zip(quotients.as_chunks_mut::<LANES>().0);
-    for (i, (x, quotients)) in eights.enumerate() {
-        let inverse = _mm256_set1_ps(inverses[i * LANES / L]);
-        // SAFETY: the references are to 32 bytes; loads and stores need no alignment.
-        unsafe {
-            let x = _mm256_loadu_ps(x.as_ptr());
-            _mm256_storeu_ps(quotients.as_mut_ptr(), _mm256_mul_ps(x, inverse));
+impl<const G: usize> GroupStep<STEP, G> for Blocks {
+    type From = f32;
+    type With = f32;
+    type To = u8;
+
+    /// What underflows in a quotient becomes zero either way.
+    #[inline]
+    #[target_feature(enable = "avx2,f16c,popcnt")]
+    unsafe fn step(&self, x: &[f32; STEP], inverses: &[f32; G], codes: &mut [u8; STEP]) {
+        let mut quotients = [0.0; STEP];
+        let eights = x.as_chunks::<LANES>().0.iter().zip(quotients.as_chunks_mut::<LANES>().0);
+        for (i, (x, quotients)) in eights.enumerate() {
+            let inverse = _mm256_set1_ps(inverses[i * G / 4]);
+            // SAFETY: the references are to 32 bytes; loads and stores need no alignment.
+            unsafe {
+                let x = _mm256_loadu_ps(x.as_ptr());
+                _mm256_storeu_ps(quotients.as_mut_ptr(), _mm256_mul_ps(x, inverse));
+            }
         }
+        // Nothing is added up.
+        let sums = &mut Sums::new();
+        let code = step::<f32, u8, Gradual, NearestEven, CodesOnly>(&quotients, &self.k, sums);
+        // SAFETY: this function has the level's instructions, and the store needs no alignment.
+        unsafe { store(codes, &code, false) };
     }
-    quotients
 }
