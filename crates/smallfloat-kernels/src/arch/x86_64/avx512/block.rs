@@ -128,8 +128,8 @@ fn choose(rule: PowerScales, largest: &[f32; GROUPS], chosen: &mut Chosen) -> bo
     small != 0
 }
 
-/// The encoding of groups with chosen scales; `SMALL` ones may be so small that zeros and subnormals
-/// need care.
+/// The encoding of groups with chosen scales. `SMALL` says that one may be so small that zeros and
+/// subnormals need care.
 struct Blocks<'a, const SMALL: bool> {
     k: &'a Constants,
 }
