@@ -18,6 +18,8 @@ pub struct Images {
     name: String,
     size: [usize; 2],
     classes: usize,
+    /// What a full pixel holds: 255, or less where no image goes that far.
+    full: f32,
     train: Part,
     test: Part,
 }
@@ -67,8 +69,9 @@ impl Images {
         }
         let largest = train.1.iter().chain(&test.1).fold(0, |most, label| most.max(*label));
         let classes = usize::from(largest) + 1;
+        let full = train.0.iter().fold(1, |most: u8, pixel| most.max(*pixel));
         let part = |(pixels, labels)| Part { pixels, labels };
-        Ok(Self { name: name.into(), size, classes, train: part(train), test: part(test) })
+        Ok(Self { name: name.into(), size, classes, full: full.into(), train: part(train), test: part(test) })
     }
 
     /// Returns height and width, in pixels.
@@ -85,23 +88,17 @@ impl Images {
     pub fn is_empty(&self) -> bool {
         self.train.labels.is_empty()
     }
-
-    /// What a full pixel holds: 255, or less where no image goes that far.
-    fn full(&self) -> f32 {
-        let largest = self.train.pixels.iter().copied().max().expect("images have pixels");
-        f32::from(largest.max(1))
-    }
 }
 
 impl Dataset for Images {
     fn batch(&self, seed: u64, step: u64, size: usize) -> Batch {
         let sequence = RandomSequence::new(seed, "batches");
         let images = (0..size as u64).map(|i| sequence.below(step * size as u64 + i, self.len()));
-        self.train.batch(images, self.size[0] * self.size[1], self.full())
+        self.train.batch(images, self.size[0] * self.size[1], self.full)
     }
 
     fn validation(&self) -> Box<dyn Iterator<Item = Batch> + '_> {
-        let (count, pixels, full) = (self.test.labels.len(), self.size[0] * self.size[1], self.full());
+        let (count, pixels, full) = (self.test.labels.len(), self.size[0] * self.size[1], self.full);
         Box::new(
             (0..count)
                 .step_by(VALIDATION)
