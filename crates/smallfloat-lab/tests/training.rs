@@ -160,6 +160,32 @@ fn threads_change_nothing() {
     assert!(matches!(one.tables[1].rows[1][2], Cell::Measured(_)));
 }
 
+/// Thirteen fraction bits, or seven, change a run as little as another seed would; with three it
+/// learns less.
+#[test]
+fn few_fraction_bits_are_enough_to_train() {
+    let findings = run("accumulate-hardware", &ExperimentOptions { trials: Some(1), ..short() });
+    let table = findings.tables.last().expect("tables");
+    assert_eq!(table.title, "Training the convolutional net, 40 steps, 1 seeds from 0 on");
+    let above = |accumulator| number(table, &[accumulator], "above f32");
+    for accumulator in ["hopper", "hopper:promote=128", "fused:k=32,fraction=7,output=e8m13"] {
+        assert!(above(accumulator).abs() < 0.02, "{table:?}");
+    }
+    assert!(above("fused:k=32,fraction=3,output=e8m13") > 0.06, "{table:?}");
+    // The row of f32 is a run of the training crate alone.
+    let architecture = Architecture::Cnn { height: 8, width: 8 };
+    let config = preset("ocp-e4m3-e5m2").expect("a preset");
+    let steps = STEPS as u64;
+    let options = RunOptions { steps, warm_up: steps / 10, ..RunOptions::new(architecture, config) };
+    let mut trainer = Trainer::new(options, Box::new(digits().expect("digits"))).expect("a run");
+    while trainer.step().expect("a step").is_some() {}
+    let (loss, _) = trainer.validate().expect("a loss");
+    assert_eq!(number(table, &["f32"], "loss").to_bits(), loss.to_bits());
+    // Other formats have sums, and no runs.
+    let half = ExperimentOptions { formats: vec!["binary16".parse().expect("a format")], ..short() };
+    assert_eq!(run("accumulate-hardware", &half).tables.len(), 3);
+}
+
 /// The paper's order of formats: fewer bits, less precision. MXINT8 on normal numbers against sums
 /// of the test's own, and casts to more bits that cost nothing.
 #[test]

@@ -325,7 +325,7 @@ experiments! {
         "many tiny updates under nearest and stochastic rounding with few random bits"
         [Format Update Length Trials Seed];
     "accumulate-hardware" accumulate_hardware
-        "long sums and matrix products in the accumulators of GPUs' matrix units"
+        "long sums, matrix products and training in the accumulators of GPUs' matrix units"
         [Format Length Trials Seed];
     "precision-range" precision_range
         "error against dynamic range for P = 1 to 7 bits of precision"

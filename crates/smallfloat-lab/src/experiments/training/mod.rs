@@ -5,6 +5,7 @@
 //! | convolutional net | handwritten digits | `smallfloat-train`'s digits, 8 × 8 pixels |
 //! | transformer | each pixel of such an image from those before it | the same, as a text |
 
+pub(super) mod accumulators;
 pub(super) mod biases_in_use;
 pub(super) mod direct_cast;
 pub(super) mod gradient_formats;
@@ -13,7 +14,7 @@ pub(super) mod tensor_biases;
 use smallfloat::{Format, FormatSpec};
 use smallfloat_tensor::{BiasPolicy, Magnitudes};
 use smallfloat_train::data::{Dataset, digit_pixels, digits};
-use smallfloat_train::{Architecture, Config, RunOptions, Trainer, preset};
+use smallfloat_train::{Accumulation, Architecture, Config, RunOptions, Trainer, preset};
 
 use crate::error::Error;
 use crate::instruments::data::Role;
@@ -40,8 +41,19 @@ impl Net {
         }
     }
 
-    /// A run from its beginning.
+    /// A run from its beginning, whose products accumulate in binary32.
     fn trainer(self, config: Config, steps: usize, seed: u64) -> Result<Trainer, Error> {
+        self.trainer_with(config, Accumulation::F32, steps, seed)
+    }
+
+    /// A run from its beginning.
+    fn trainer_with(
+        self,
+        config: Config,
+        accumulate: Accumulation,
+        steps: usize,
+        seed: u64,
+    ) -> Result<Trainer, Error> {
         let (architecture, batch) = match self {
             Self::Convolutional => (Architecture::Cnn { height: 8, width: 8 }, 32),
             Self::Transformer => {
@@ -53,8 +65,9 @@ impl Net {
             Self::Transformer => Box::new(digit_pixels(CONTEXT).map_err(failed)?),
         };
         let steps = steps as u64;
-        let options =
-            RunOptions { steps, batch, warm_up: steps / 10, seed, ..RunOptions::new(architecture, config) };
+        let warm_up = steps / 10;
+        let defaults = RunOptions::new(architecture, config);
+        let options = RunOptions { steps, batch, warm_up, seed, accumulate, ..defaults };
         Trainer::new(options, data).map_err(failed)
     }
 }
