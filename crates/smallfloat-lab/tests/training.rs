@@ -215,8 +215,15 @@ fn direct_casts_lose_what_their_bits_do_not_hold() {
     let expected = 10.0 * (signal / error).log10();
     assert!((normal("mxint8") - expected).abs() < 0.02, "{} {expected}", normal("mxint8"));
     for model in ["convolutional net", "transformer"] {
-        let above = |format: &str| number(models, &[model, format], "above f32");
-        assert!(above("mxint8").abs() < 0.01 && above("mxfp8-e4m3").abs() < 0.02, "{models:?}");
-        assert!(above("mxfp4").abs() > above("mxint8").abs(), "{models:?}");
+        let above =
+            |cast: &str, format: &str| number(models, &[model, format], &format!("{cast}: above f32"));
+        for (cast, most) in [("weights", 0.02), ("both", 0.04)] {
+            assert!(above(cast, "mxint8").abs() < most / 2.0, "{models:?}");
+            assert!(above(cast, "mxfp8-e4m3").abs() < most, "{models:?}");
+            assert!(above(cast, "mxfp4").abs() > above(cast, "mxint8").abs(), "{models:?}");
+        }
+        let both = ["mxint8", "mxfp6-e2m3", "mxfp6-e3m2", "mxfp4"].map(|format| above("both", format));
+        assert!(both.is_sorted_by(|a, b| a < b), "{models:?}");
+        assert!(above("both", "mxfp4") > above("weights", "mxfp4"), "{models:?}");
     }
 }

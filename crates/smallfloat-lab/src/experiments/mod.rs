@@ -353,7 +353,7 @@ experiments! {
         [Length Seed];
     #[cfg(feature = "training")]
     "direct-cast" training::direct_cast
-        "Microscaling: MX formats on recorded tensors, and trained weights cast to them"
+        "Microscaling: MX formats on recorded tensors, and trained models cast to them"
         [Length Seed];
     "decisions" decisions
         "the talk's comparison of 8-bit formats, computed from the catalogue"

@@ -1,9 +1,11 @@
 //! Direct casts to MX formats (Darvish Rouhani et al., "Microscaling Data Formats for Deep
 //! Learning", arXiv 2310.10537): what blocks with shared scales do to normal numbers, to recorded
-//! tensors, and to trained models whose weights are cast and not trained again.
+//! tensors, and to trained models whose weights, or weights and activations, are cast without
+//! training them again.
 
 use rayon::prelude::*;
 use smallfloat_tensor::{Quantizer, Scheme};
+use smallfloat_train::{ClassConfig, Config};
 
 use super::{Net, Recorded, STEPS, failed, preset_of, record, weights};
 use crate::error::Error;
@@ -32,50 +34,79 @@ pub(in crate::experiments) fn run(options: &ExperimentOptions) -> Result<Finding
     let mut findings =
         Findings::new("direct-cast").set("--length", steps.to_string()).set("--seed", seed.to_string());
     findings.tables.push(ratios(&quantizers, steps, seed)?);
-    let mut table = FindingsTable::new(
-        format!("Models trained in binary32 for {steps} steps, weights cast"),
-        ["model", "weights in", "loss", "above f32", "accuracy"],
-    );
-    let mut series = Vec::new();
-    for net in Net::ALL {
-        let mut trainer = net.trainer(preset_of("f32")?, steps, seed)?;
-        while trainer.step().map_err(failed)?.is_some() {}
-        let (loss, accuracy) = trainer.validate().map_err(failed)?;
-        table.rows.push(row![net.name(), "f32", Cell::Measured(loss), Cell::Empty, Cell::Share(accuracy)]);
-        let trained = weights(&mut trainer);
-        let mut points = Vec::new();
-        for (place, (name, quantizer)) in (0_u32..).zip(&quantizers) {
-            for (weight, shape, values) in &trained {
-                let cast = cast(quantizer, weight, shape[1], values)?;
-                trainer.store_weights(weight, cast).map_err(failed)?;
-            }
-            let (cast, accuracy) = trainer.validate().map_err(failed)?;
-            table.rows.push(row![
-                net.name(),
-                *name,
-                Cell::Measured(cast),
-                Cell::Measured(cast - loss),
-                Cell::Share(accuracy),
-            ]);
-            points.push([f64::from(place), cast - loss]);
-        }
-        series.push(Series::new(net.name(), Mark::Bars, points));
-    }
+    let (table, plot) = casts(&quantizers, steps, seed)?;
     findings.tables.push(table);
-    findings.plots.push(Plot {
-        title: "Validation loss above that of binary32 weights".into(),
-        x: Axis::categories("weights in", SCHEMES),
-        y: Axis::linear("nats"),
-        series,
-    });
+    findings.plots.push(plot);
     for note in [
         "Blocks of 32 elements (NVFP4: 16) along a tensor's rows, which are the direction of the forward product's sums; scales by \
          the rule of the specification, 2^(⌊log2 amax⌋ − e_max), elements to nearest even.",
-        "Cast are the weights of linear layers and convolutions; activations stay binary32, where the paper casts both.",
+        "Cast are the weights of linear layers and convolutions, and as both, which is the paper's cast, their inputs too. Sums and \
+         all else stay binary32, attention's own two products among it.",
     ] {
         findings.note(note);
     }
     Ok(findings)
+}
+
+/// Losses of trained models whose weights are cast, and whose weights and activations are.
+fn casts(quantizers: &[(&str, Quantizer)], steps: usize, seed: u64) -> Result<(FindingsTable, Plot), Error> {
+    let columns = ["loss", "above f32", "accuracy"];
+    let of = |cast| columns.map(|column| format!("{cast}: {column}"));
+    let names = ["model".to_owned(), "format".into()].into_iter().chain(of("weights")).chain(of("both"));
+    let mut table = FindingsTable::new(format!("Models trained in binary32 for {steps} steps, cast"), names);
+    let mut series = Vec::new();
+    for net in Net::ALL {
+        let mut trainer = net.trainer(preset_of("f32")?, steps, seed)?;
+        while trainer.step().map_err(failed)?.is_some() {}
+        let plain = trainer.validate().map_err(failed)?;
+        let cells = |(loss, accuracy): (f64, f64)| {
+            row![Cell::Measured(loss), Cell::Measured(loss - plain.0), Cell::Share(accuracy)]
+        };
+        let uncast = || row![Cell::Measured(plain.0), Cell::Empty, Cell::Share(plain.1)];
+        table.rows.push([row![net.name(), "f32"], uncast(), uncast()].concat());
+        let trained = weights(&mut trainer);
+        let list = &trainer.parameters().list;
+        let all: Vec<_> = list.iter().map(|one| (one.name.clone(), one.weights.values())).collect();
+        let [mut alone, mut together] = [Vec::new(), Vec::new()];
+        for (place, (name, quantizer)) in (0_u32..).zip(quantizers) {
+            for (weight, shape, values) in &trained {
+                let cast = cast(quantizer, weight, shape[1], values)?;
+                trainer.store_weights(weight, cast).map_err(failed)?;
+            }
+            let weights = trainer.validate().map_err(failed)?;
+            let both = both(net, name, &all, steps, seed)?;
+            table.rows.push([row![net.name(), *name], cells(weights), cells(both)].concat());
+            alone.push([f64::from(place), weights.0 - plain.0]);
+            together.push([f64::from(place), both.0 - plain.0]);
+        }
+        series.push(Series::new(format!("{}, weights", net.name()), Mark::Bars, alone));
+        series.push(Series::new(format!("{}, both", net.name()), Mark::Bars, together));
+    }
+    let plot = Plot {
+        title: "Validation loss above that of binary32".into(),
+        x: Axis::categories("cast to", SCHEMES),
+        y: Axis::linear("nats"),
+        series,
+    };
+    Ok((table, plot))
+}
+
+/// Loss and accuracy of a model with these parameters, where products take weights and inputs by a
+/// scheme.
+fn both(
+    net: Net,
+    scheme: &str,
+    parameters: &[(String, Vec<f32>)],
+    steps: usize,
+    seed: u64,
+) -> Result<(f64, f64), Error> {
+    let class = ClassConfig { scheme: Some(scheme.parse().map_err(failed)?), ..ClassConfig::default() };
+    let config = Config { activations: class.clone(), weights: class, ..Config::default() };
+    let mut trainer = net.trainer(config, steps, seed)?;
+    for (name, values) in parameters {
+        trainer.store_weights(name, values.clone()).map_err(failed)?;
+    }
+    trainer.validate().map_err(failed)
 }
 
 /// What the codes and scales of a tensor mean.
