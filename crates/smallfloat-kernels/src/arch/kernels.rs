@@ -15,6 +15,7 @@ use crate::plan::blocks::{PowerScales, Row};
 use crate::plan::class_table::Pair;
 use crate::plan::decode::{DecodePlan, DecodePlans};
 use crate::plan::encode::EncodePlan;
+use crate::plan::exact::ExactPlan;
 use crate::plan::nibbles::{Interleaved, NibblePlan, Nibbles};
 use crate::plan::partial_sums::Partial;
 use crate::plan::recode::RecodeTable;
@@ -202,9 +203,15 @@ pub(crate) trait Kernels: Copy + Debug {
         0
     }
 
-    /// Returns Σ x·y of the first elements in fixed point and how many those were; `None` if one of
-    /// them is no number.
-    fn sum_of_integers(self, _: [&DecodePlan; 2], _codes: [&[u8]; 2]) -> Option<(i64, usize)> {
+    /// Fills in the sums of the products of whole steps as [`add_products`](Self::add_products)
+    /// adds them up, of codes decoded by their nibbles, and returns how many elements those were.
+    fn products_by_nibbles(self, _: [&NibblePlan; 2], _codes: [&[u8]; 2], _sums: &mut [f32; 32]) -> usize {
+        unreachable!("the caller asked has_vector_products")
+    }
+
+    /// Returns Σ x·y of the first elements in the plan's integers, and how many those were; `None`
+    /// if one of them is no number.
+    fn exact_sum(self, _: &ExactPlan, _codes: [&[u8]; 2]) -> Option<(i128, usize)> {
         Some((0, 0))
     }
 
@@ -231,12 +238,12 @@ pub(crate) trait Kernels: Copy + Debug {
         4
     }
 
-    /// Returns whether there are products of a vector and rows of codes.
+    /// Returns whether there are products of a vector and rows of codes, and by nibbles.
     fn has_vector_products(self) -> bool {
         false
     }
 
-    /// Returns whether products of a vector are faster where codes are decoded by their nibbles.
+    /// Returns whether products are faster where codes are decoded by their nibbles.
     fn decodes_by_nibbles(self) -> bool {
         true
     }

@@ -2,6 +2,7 @@
 //!
 //! [semantics](smallfloat::semantics) S9 says what each accumulator promises.
 
+pub(crate) mod exact;
 pub(crate) mod fused;
 pub(crate) mod matmul;
 
@@ -9,12 +10,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use smallfloat::formats::BINARY32;
-use smallfloat::ops::{Semantics, Sum};
+use smallfloat::ops::Semantics;
 use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounded, SmallFloat, ops, project};
 
 use crate::arch::level::Level;
 use crate::arch::{Kernels, Machine};
 use crate::decode::Decoder;
+use crate::dot::exact::ExactDot;
 use crate::dot::fused::unit::MatrixUnit;
 use crate::dot::fused::{Fused, FusedDot};
 use crate::dot::matmul::Matrix;
@@ -22,7 +24,6 @@ use crate::element::{Code, check_lengths, check_operand, check_rows};
 use crate::encode::Encoder;
 use crate::error::Error;
 use crate::parallel;
-use crate::plan::decode::DecodePlan;
 use crate::target::Target;
 
 /// The accumulator of a sum of products.
@@ -135,27 +136,8 @@ pub struct Dot {
     accumulate: Accumulate,
     level: Level,
     wide: [Option<Decoder<f32>>; 2],
-    /// Values as integers, and the exponent of the products' unit; where products fit 62 bits.
-    integers: Option<Integers>,
+    exact: Option<ExactDot>,
     fused: Option<FusedDot>,
-}
-
-#[derive(Clone, Debug)]
-struct Integers {
-    tables: [Vec<Integer>; 2],
-    /// For vectors, where values have 32 bits.
-    plans: Option<[DecodePlan; 2]>,
-    unit: i32,
-    /// Products that 63 bits can add up.
-    block: usize,
-}
-
-/// A code's value: an integer, or ∞ or NaN.
-#[derive(Clone, Copy, Debug)]
-struct Integer {
-    value: i64,
-    negative: bool,
-    special: bool,
 }
 
 impl Dot {
@@ -179,7 +161,7 @@ impl Dot {
             accumulate,
             level: Level::detected(),
             wide: [None, None],
-            integers: None,
+            exact: None,
             fused,
         };
         match accumulate {
@@ -191,7 +173,7 @@ impl Dot {
                 }
                 dot.wide = [Some(Decoder::new(x, None)?), Some(Decoder::new(y, None)?)];
             }
-            Accumulate::Exact => dot.integers = Integers::new(x, y),
+            Accumulate::Exact => dot.exact = Some(ExactDot::new(x, y)),
             Accumulate::Rounded(_, projection) if projection.rounding.is_stochastic() => {
                 return Err(Error::NoRandomWords { mode: projection.rounding.name() });
             }
@@ -252,17 +234,14 @@ impl Dot {
     }
 
     fn sum_of_bytes(&self, x: &[u8], y: &[u8]) -> (Exact, Flags) {
-        match (&self.accumulate, &self.integers, &self.wide) {
+        match (&self.accumulate, &self.exact, &self.wide) {
             (Accumulate::F32, _, [Some(decode_x), Some(decode_y)]) => {
                 let sum = f32_sum(self.level, decode_x, decode_y, x, y);
                 (Exact::from_datum(BINARY32.decode(u64::from(sum.to_bits()))), Flags::NONE)
             }
             (Accumulate::Rounded(format, projection), ..) => self.rounded_sum(format, projection, x, y),
-            (_, Some(integers), _) => {
-                let sum = integers.sum(self.level, x, y);
-                (sum.unwrap_or_else(|| self.sum_without_value(integers, x, y)), Flags::NONE)
-            }
-            _ => (self.core_sum(x, y), Flags::NONE),
+            (_, Some(exact), _) => (exact.sum(self.level, x, y), Flags::NONE),
+            _ => unreachable!("matrix units are not asked"),
         }
     }
 
@@ -434,42 +413,6 @@ impl Dot {
         project(Exact::from_datum(BINARY32.decode(u64::from(sum[0].to_bits()))), to, projection)
     }
 
-    /// A sum that is ∞, NaN or a zero, by what its terms are.
-    fn sum_without_value(&self, integers: &Integers, x: &[u8], y: &[u8]) -> Exact {
-        let [a, b] = &self.formats;
-        let (mut infinite, mut zeros, mut is_opposite) = ([false; 2], [false; 2], false);
-        for (&x, &y) in x.iter().zip(y) {
-            let (i, j) = integers.of(x, y);
-            let sign = usize::from(i.negative != j.negative);
-            if i.special || j.special {
-                match ops::multiply(a.decode(u64::from(x)), b.decode(u64::from(y)), Semantics::Ieee).exact {
-                    Exact::Infinite { .. } => infinite[sign] = true,
-                    _ => return Exact::Nan { negative: false },
-                }
-            } else if i.value == 0 || j.value == 0 {
-                zeros[sign] = true;
-            } else {
-                is_opposite = true;
-            }
-        }
-        match (infinite, is_opposite, zeros) {
-            ([true, true], ..) => Exact::Nan { negative: false },
-            ([true, false], ..) => Exact::Infinite { negative: false },
-            ([false, true], ..) => Exact::Infinite { negative: true },
-            (_, true, _) | (_, _, [true, true]) => Exact::Cancelled,
-            (_, false, [_, negative]) => Exact::finite(negative, 0, 0),
-        }
-    }
-
-    fn core_sum(&self, x: &[u8], y: &[u8]) -> Exact {
-        let mut sum = Sum::new();
-        for (x, y) in x.iter().zip(y) {
-            let [a, b] = &self.formats;
-            sum.add_product(a.decode(u64::from(*x)), b.decode(u64::from(*y)));
-        }
-        sum.exact()
-    }
-
     fn rounded_sum(&self, format: &Format, projection: &Projection, x: &[u8], y: &[u8]) -> (Exact, Flags) {
         let (mut sum, mut seen) = (format.decode(0), Flags::NONE);
         let [a, b] = &self.formats;
@@ -520,7 +463,7 @@ fn f32_sum(level: Level, decode_x: &Decoder<f32>, decode_y: &Decoder<f32>, x: &[
     sums[0]
 }
 
-/// Adds the products of the first elements by vectors; how many those were.
+/// Fills in the sums of the first elements' products by vectors; how many those were.
 fn add_products(
     level: Level,
     decoders: [&Decoder<f32>; 2],
@@ -530,138 +473,36 @@ fn add_products(
     let (Some(machine), [Some(x), Some(y)]) = (Machine::new(level), decoders.map(Decoder::plan)) else {
         return 0;
     };
-    machine.add_products([x, y], codes, sums)
-}
-
-impl Integers {
-    fn new(x: &Format, y: &Format) -> Option<Self> {
-        let (x_unit, x_table) = integers(x)?;
-        let (y_unit, y_table) = integers(y)?;
-        let bits =
-            |table: &[Integer]| table.iter().map(|i| 64 - i.value.unsigned_abs().leading_zeros()).max();
-        let product_bits = bits(&x_table)? + bits(&y_table)?;
-        let block = 1_usize.checked_shl(62_u32.checked_sub(product_bits)?)?;
-        let plans = integer_plan(x, &x_table).zip(integer_plan(y, &y_table)).map(|(x, y)| [x, y]);
-        let tables = [x_table, y_table];
-        Some(Self { tables, plans, unit: x_unit + y_unit, block: block.min(1 << 30) })
-    }
-
-    /// Σ x·y of the first elements by vectors, and how many those were; `None` if one of them is no
-    /// number.
-    fn by_vectors(&self, level: Level, x: &[u8], y: &[u8]) -> Option<(i64, usize)> {
-        match (Machine::new(level), &self.plans) {
-            (Some(machine), Some([x_plan, y_plan])) => machine.sum_of_integers([x_plan, y_plan], [x, y]),
-            _ => Some((0, 0)),
+    let by_nibbles = machine.has_vector_products() && machine.decodes_by_nibbles();
+    match decoders.map(Decoder::nibbles) {
+        [Some(x), Some(y)] if by_nibbles && has_room(decoders) => {
+            machine.products_by_nibbles([x, y], codes, sums)
         }
-    }
-
-    /// What two codes are. Bits above the formats' widths are ignored.
-    #[inline(always)]
-    fn of(&self, x: u8, y: u8) -> (Integer, Integer) {
-        let [x_table, y_table] = &self.tables;
-        (x_table[usize::from(x) & (x_table.len() - 1)], y_table[usize::from(y) & (y_table.len() - 1)])
-    }
-
-    /// The sum, or `None` if it is zero, or ∞ or NaN is among the codes.
-    fn sum(&self, level: Level, x: &[u8], y: &[u8]) -> Option<Exact> {
-        let mut total = 0_i128;
-        for (x, y) in x.chunks(self.block).zip(y.chunks(self.block)) {
-            let (mut sum, done) = self.by_vectors(level, x, y)?;
-            let mut special = false;
-            for (x, y) in x[done..].iter().zip(&y[done..]) {
-                let (x, y) = self.of(*x, *y);
-                sum += x.value * y.value;
-                special |= x.special | y.special;
-            }
-            if special {
-                return None;
-            }
-            total += i128::from(sum);
-        }
-        // A zero's sign depends on its terms.
-        (total != 0).then(|| Exact::from_i128(total).scaled(self.unit))
+        _ => machine.add_products([x, y], codes, sums),
     }
 }
 
-/// A decoder's plan for the values as integers of 32 bits in binary32, if they fit. What is no
-/// number is ∞ there.
-fn integer_plan(format: &Format, table: &[Integer]) -> Option<DecodePlan> {
-    let half = |integer: &Integer| {
-        if integer.special {
-            return Some(0x7f80);
-        }
-        let value = i32::try_from(integer.value).ok().filter(|value| *value != i32::MIN)?;
-        // Values have 8 significant bits at most, so the upper half of a binary32 holds them.
-        let datum = Datum::finite(value < 0, u64::from(value.unsigned_abs()), 0);
-        let exact = BINARY32.encode(datum)?.to_le_bytes();
-        (exact[..2] == [0, 0]).then_some(u16::from_le_bytes([exact[2], exact[3]]))
-    };
-    DecodePlan::new(format, &table.iter().map(half).collect::<Option<Vec<u16>>>()?)
-}
-
-/// The exponent of a format's smallest step, and all values as multiples of it, if 63 bits hold
-/// them.
-fn integers(format: &Format) -> Option<(i32, Vec<Integer>)> {
-    let finite = |code: u64| match format.decode(code) {
-        Datum::Finite { negative, significand, exponent } if significand > 0 => {
-            Some((negative, significand, exponent))
-        }
-        _ => None,
-    };
-    let codes = format.codes();
-    let unit = codes.clone().filter_map(finite).map(|(_, _, exponent)| exponent).min()?;
-    let table = codes
-        .map(|code| {
-            let Some((negative, significand, exponent)) = finite(code) else {
-                let datum = format.decode(code);
-                return Some(Integer { value: 0, negative: datum.is_negative(), special: !datum.is_zero() });
-            };
-            let value =
-                i64::try_from(u128::from(significand).checked_shl((exponent - unit).unsigned_abs())?).ok()?;
-            Some(Integer { value: if negative { -value } else { value }, negative, special: false })
-        })
-        .collect::<Option<Vec<Integer>>>()?;
-    Some((unit, table))
+/// Returns whether no sum of products overflows, nor becomes subnormal where its terms are divided
+/// by a few powers of two, as plans by nibbles do.
+fn has_room(decoders: [&Decoder<f32>; 2]) -> bool {
+    let [x, y] = decoders.map(|decoder| {
+        let format = decoder.format();
+        [format.min_positive(), format.max_finite()].map(|datum| datum.exponent_of_leading_bit())
+    });
+    x[0] + y[0] > -90 && x[1] + y[1] < 60
 }
 
 #[cfg(test)]
 mod tests {
-    use smallfloat::formats::{E2M1FN, E4M3FN, E5M2, E8M0FNU};
+    use smallfloat::formats::E4M3FN;
 
-    use super::{Decoder, Integers, LANES, Level, add_products, integers};
-
-    #[test]
-    fn values_are_integers() {
-        let (unit, table) = integers(&E4M3FN).expect("63 bits hold them");
-        assert_eq!((unit, table.len()), (-9, 256));
-        let of = |code: usize| (table[code].value, table[code].negative, table[code].special);
-        assert_eq!([of(0), of(0x80)], [(0, false, false), (0, true, false)]);
-        assert_eq!([of(1), of(0x81)], [(1, false, false), (-1, true, false)]);
-        assert_eq!([of(0x7e), of(0xfe)], [(448 << 9, false, false), (-448 << 9, true, false)]);
-        assert!(of(0x7f).2 && of(0xff).2);
-        let (unit, table) = integers(&E5M2).expect("63 bits hold them");
-        assert_eq!((unit, table[1].value, table[0x7b].value), (-16, 1, 57344 << 16));
-        assert!(table[0x7c].special && table[0xfc].special && table[0xfc].negative);
-        assert!(integers(&E8M0FNU).is_none());
-    }
-
-    /// So many products add up in 63 bits; and vectors take the values that 32 bits hold.
-    #[test]
-    fn when_sums_are_integers() {
-        let of = |x, y| Integers::new(x, y).map(|all| (all.unit, all.block, all.plans.is_some()));
-        assert_eq!(of(&E4M3FN, &E4M3FN), Some((-18, 1 << (62 - 36), true)));
-        assert_eq!(of(&E2M1FN, &E2M1FN), Some((-2, 1 << 30, true)));
-        assert_eq!(of(&E5M2, &E2M1FN), Some((-17, 1 << (62 - 36), false)));
-        assert_eq!(of(&E5M2, &E5M2), None);
-    }
+    use super::{Decoder, LANES, Level, add_products};
 
     #[test]
     #[cfg_attr(smallfloat_arch = "scalar", ignore = "this machine has no such kernel")]
     fn vectors_are_used() {
-        let all = Integers::new(&E4M3FN, &E4M3FN).expect("products fit");
-        // 1.75 · −0.5, in units of 2^-18.
+        // 1.75 · −0.5.
         let (x, y) = ([0x3e_u8; 100], [0xb0_u8; 100]);
-        assert_eq!(all.by_vectors(Level::Portable, &x, &y), Some((0, 0)));
         let decoder = Decoder::<f32>::new(&E4M3FN, None).expect("a decoder");
         let products = |level| {
             let mut sums = [0.0; LANES];
@@ -672,9 +513,6 @@ mod tests {
             eprintln!("skipped: no vectors here");
             return;
         }
-        let (sum, done) = all.by_vectors(Level::Avx2, &x, &y).expect("no specials");
-        assert!((64..=100).contains(&done), "{done}");
-        assert_eq!(sum, i64::try_from(done).expect("a few") * -(7 << 15));
         assert_eq!(products(Level::Avx2), (96, -84.0));
     }
 }

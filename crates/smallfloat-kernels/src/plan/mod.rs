@@ -6,6 +6,7 @@ pub(crate) mod blocks;
 pub(crate) mod class_table;
 pub(crate) mod decode;
 pub(crate) mod encode;
+pub(crate) mod exact;
 pub(crate) mod nibbles;
 pub(crate) mod partial_sums;
 pub(crate) mod recode;

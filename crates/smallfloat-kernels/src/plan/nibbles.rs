@@ -11,11 +11,11 @@
 /// Constants of a decoder by nibbles. Halves are the upper 16 bits of binary32.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NibblePlan {
-    pub(crate) lower_nibble: [u16; TABLE],
-    pub(crate) upper_nibble: [u16; TABLE],
+    pub(crate) lower_nibble: Halves,
+    pub(crate) upper_nibble: Halves,
     /// What to flip in the halves of the first and of the last 16 magnitudes.
-    pub(crate) first: [u16; TABLE],
-    pub(crate) last: [u16; TABLE],
+    pub(crate) first: Halves,
+    pub(crate) last: Halves,
     /// The bits that tell NaN, and what they are, where NaN has one code or one magnitude.
     pub(crate) nan: Option<[u8; 2]>,
     /// Values are times this: a power of two.
@@ -24,10 +24,20 @@ pub(crate) struct NibblePlan {
 
 /// Entries of a table for a nibble.
 const TABLE: usize = 16;
+/// The low and the high bytes of a table's halves.
+pub(crate) type Halves = [[u8; TABLE]; 2];
 /// Of a half: exponent, sign, and the last place of the exponent.
 const EXPONENT: u16 = 0x7f80;
 const SIGN: u16 = 0x8000;
 const PLACE: u16 = 0x0080;
+
+fn split(halves: [u16; TABLE]) -> Halves {
+    [halves.map(|half| half.to_le_bytes()[0]), halves.map(|half| half.to_le_bytes()[1])]
+}
+
+fn entry(table: &Halves, i: usize) -> u16 {
+    u16::from_le_bytes([table[0][i], table[1][i]])
+}
 
 fn is_nan(half: u16) -> bool {
     half & !SIGN > EXPONENT
@@ -67,10 +77,10 @@ impl NibblePlan {
         };
         let flip = |code: usize| if of_nan(code) { 0 } else { halves[code] ^ linear(code) };
         let plan = Self {
-            lower_nibble,
-            upper_nibble,
-            first: std::array::from_fn(flip),
-            last: std::array::from_fn(|i| flip(0x70 + i)),
+            lower_nibble: split(lower_nibble),
+            upper_nibble: split(upper_nibble),
+            first: split(std::array::from_fn(flip)),
+            last: split(std::array::from_fn(|i| flip(0x70 + i))),
             nan,
             scale,
         };
@@ -84,21 +94,20 @@ impl NibblePlan {
 
     /// Returns whether the last magnitudes need their table.
     pub(crate) fn has_last(&self) -> bool {
-        self.last != [0; TABLE]
+        self.last != [[0; TABLE]; 2]
     }
 
     /// Returns whether nibbles touch each other's bytes.
     pub(crate) fn crosses(&self) -> bool {
-        self.upper_nibble.iter().any(|half| half & 0xff != 0)
-            || self.lower_nibble.iter().any(|half| half >> 8 != 0)
+        self.upper_nibble[0] != [0; TABLE] || self.lower_nibble[1] != [0; TABLE]
     }
 
     /// What the vector kernel computes for one code.
     fn half(&self, code: u8) -> u16 {
         let (index, nibbles) = (usize::from(code & 0x7f), [usize::from(code & 15), usize::from(code >> 4)]);
-        let mut half = self.lower_nibble[nibbles[0]] ^ self.upper_nibble[nibbles[1]];
-        half ^= self.first.get(index).unwrap_or(&0);
-        half ^= index.checked_sub(0x70).map_or(0, |i| self.last[i]);
+        let mut half = entry(&self.lower_nibble, nibbles[0]) ^ entry(&self.upper_nibble, nibbles[1]);
+        half ^= if index < TABLE { entry(&self.first, index) } else { 0 };
+        half ^= index.checked_sub(0x70).map_or(0, |i| entry(&self.last, i));
         match self.nan {
             Some([mask, nan]) if code & mask == nan => u16::MAX,
             _ => half,

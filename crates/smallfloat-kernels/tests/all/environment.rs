@@ -6,10 +6,11 @@ use std::arch::asm;
 
 use crate::common::{CLASSES, data};
 use smallfloat::{Format, RandomBits, Rounding, random::Philox};
-use smallfloat_kernels::{Bf16, Decoder, Encoder, Level, RandomWords};
+use smallfloat_kernels::{Accumulate, Bf16, Decoder, Dot, Encoder, Level, RandomWords};
 
 const FLUSH_TO_ZERO: u32 = 1 << 15;
 const DENORMALS_ARE_ZERO: u32 = 1 << 6;
+const ROUND_DOWN: u32 = 0b01 << 13;
 const ROUND_UP: u32 = 0b10 << 13;
 const ROUND_TO_ZERO: u32 = 0b11 << 13;
 
@@ -102,6 +103,29 @@ fn settings_change_nothing_in_rarer_kernels() {
                     let found = with_control(settings, run);
                     assert!(found == expected, "{name}, {level:?}, {class}, settings {settings:#x}");
                 }
+            }
+        }
+    }
+}
+
+/// Accumulators lose nothing, however they round.
+#[test]
+fn exact_sums_in_every_rounding_mode() {
+    for names in [["e4m3fn"; 2], ["cfloat8_1_4_3:bias=7"; 2], ["e5m2"; 2], ["e2m3fn", "e5m2"]] {
+        let [a, b] = names.map(|name| name.parse::<Format>().unwrap());
+        // Infinities and NaNs have larger codes.
+        let codes = |f: &Format, factor: usize| -> Vec<u8> {
+            let finite = usize::from(f.encode(f.max_finite()).unwrap().to_le_bytes()[0]) + 1;
+            (0..5000).map(|i| (i * factor % finite).to_le_bytes()[0]).collect()
+        };
+        let (x, y) = (codes(&a, 7), codes(&b, 11));
+        let portable = Dot::new(&a, &b, Accumulate::Exact).unwrap().with_level(Level::Portable);
+        let expected = portable.sum(&x, &y);
+        for level in Level::available() {
+            let dot = portable.clone().with_level(level);
+            for settings in [0, FLUSH_TO_ZERO | DENORMALS_ARE_ZERO, ROUND_DOWN, ROUND_UP, ROUND_TO_ZERO] {
+                let found = with_control(settings, || dot.sum(&x, &y));
+                assert_eq!(found, expected, "{names:?}, {level:?}, settings {settings:#x}");
             }
         }
     }

@@ -7,7 +7,7 @@ mod common;
 mod arithmetic {
     mod dot;
     mod elementwise;
-
+    mod exact;
     mod fused;
     mod matmul;
     mod vectors;

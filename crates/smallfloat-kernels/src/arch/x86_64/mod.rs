@@ -29,6 +29,7 @@ use crate::plan::blocks::{PowerScales, Row};
 use crate::plan::class_table::Pair;
 use crate::plan::decode::{DecodePlan, DecodePlans};
 use crate::plan::encode::{EncodePlan, Mode, SubnormalGrid};
+use crate::plan::exact::ExactPlan;
 use crate::plan::nibbles::{Interleaved, NibblePlan, Nibbles};
 use crate::plan::partial_sums::Partial;
 use crate::plan::recode::RecodeTable;
@@ -410,8 +411,13 @@ impl Kernels for Machine {
         }
     }
 
-    fn sum_of_integers(self, plans: [&DecodePlan; 2], codes: [&[u8]; 2]) -> Option<(i64, usize)> {
-        avx2::dot::sum_of_integers(self.avx2, plans, codes)
+    fn products_by_nibbles(self, plans: [&NibblePlan; 2], codes: [&[u8]; 2], sums: &mut [f32; 32]) -> usize {
+        let token = self.fma.expect("the caller asked has_vector_products");
+        avx2::dot::products_by_nibbles(token, plans, codes, sums)
+    }
+
+    fn exact_sum(self, plan: &ExactPlan, codes: [&[u8]; 2]) -> Option<(i128, usize)> {
+        self.fma.map_or(Some((0, 0)), |token| avx2::exact::exact_sum(token, plan, codes))
     }
 
     fn totals(self, partial: &[Partial], sums: &mut [f32]) -> Option<()> {

@@ -189,7 +189,7 @@ pub(super) struct Constants {
 /// Low and high bytes of a table's half-words, each in both halves.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn split_table(halves: &[u16; 16]) -> [__m256i; 2] {
+fn split_table(halves: &[u16; 16]) -> [__m256i; 2] {
     let (mut low, mut high) = ([0; 16], [0; 16]);
     for ((half, low), high) in halves.iter().zip(&mut low).zip(&mut high) {
         [*low, *high] = half.to_le_bytes();
@@ -200,7 +200,7 @@ pub(super) fn split_table(halves: &[u16; 16]) -> [__m256i; 2] {
 /// Returns a vector with these 16 bytes in both halves.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn repeat(table: &[u8; 16]) -> __m256i {
+pub(super) fn repeat(table: &[u8; 16]) -> __m256i {
     // SAFETY: the reference is to 16 readable bytes.
     _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(table.as_ptr().cast()) })
 }

@@ -8,8 +8,7 @@
 use std::arch::x86_64::*;
 
 use crate::arch::machine::Fma;
-use crate::arch::machine::avx2::decode::split_table;
-use crate::arch::machine::avx2::lanes::{bytes, words};
+use crate::arch::machine::avx2::nibbles::{Constants, halves, high_halves, low_halves};
 use crate::plan::nibbles::{Interleaved, NibblePlan, STEP};
 
 /// Rows at once: the sums of one wait for each other.
@@ -125,86 +124,4 @@ fn add_step<const NAN: bool, const LAST: bool, const CROSSES: bool>(
         total[0] = _mm256_fmadd_ps(later_even, low_halves(second), total[0]);
         total[1] = _mm256_fmadd_ps(later_odd, high_halves(second, k), total[1]);
     }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn low_halves(halves: __m256i) -> __m256 {
-    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(halves))
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn high_halves(halves: __m256i, k: &Constants) -> __m256 {
-    _mm256_castsi256_ps(_mm256_and_si256(halves, k.upper))
-}
-
-/// The plan as vectors: low and high bytes of tables, each in both halves.
-struct Constants {
-    magnitude: __m256i,
-    nibble: __m256i,
-    below_16: __m256i,
-    flip: __m256i,
-    upper: __m256i,
-    nan_mask: __m256i,
-    nan: __m256i,
-    lower_nibble: [__m256i; 2],
-    upper_nibble: [__m256i; 2],
-    first: [__m256i; 2],
-    last: [__m256i; 2],
-}
-
-impl Constants {
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn new(plan: &NibblePlan) -> Self {
-        // Nothing is 1 under no mask.
-        let [nan_mask, nan] = plan.nan.unwrap_or([0, 1]);
-        Self {
-            magnitude: bytes(0x7f),
-            nibble: bytes(0x0f),
-            below_16: bytes(0x70),
-            flip: bytes(0x70),
-            upper: words(0xffff_0000),
-            nan_mask: bytes(nan_mask),
-            nan: bytes(nan),
-            lower_nibble: split_table(&plan.lower_nibble),
-            upper_nibble: split_table(&plan.upper_nibble),
-            first: split_table(&plan.first),
-            last: split_table(&plan.last),
-        }
-    }
-}
-
-/// The upper halves of the binary32 of 32 codes: of the first and of the last eight in each half.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn halves<const NAN: bool, const LAST: bool, const CROSSES: bool>(
-    code: __m256i,
-    k: &Constants,
-) -> [__m256i; 2] {
-    let magnitude = _mm256_and_si256(code, k.magnitude);
-    let upper_nibble = _mm256_and_si256(_mm256_srli_epi16::<4>(code), k.nibble);
-    let first = _mm256_adds_epu8(magnitude, k.below_16);
-    // A byte shuffle looks at the lower nibble, and at the sign bit, which a magnitude does not
-    // have.
-    let low = _mm256_shuffle_epi8(k.lower_nibble[0], magnitude);
-    let high = _mm256_shuffle_epi8(k.upper_nibble[1], upper_nibble);
-    let mut low = _mm256_xor_si256(low, _mm256_shuffle_epi8(k.first[0], first));
-    let mut high = _mm256_xor_si256(high, _mm256_shuffle_epi8(k.first[1], first));
-    if CROSSES {
-        low = _mm256_xor_si256(low, _mm256_shuffle_epi8(k.upper_nibble[0], upper_nibble));
-        high = _mm256_xor_si256(high, _mm256_shuffle_epi8(k.lower_nibble[1], magnitude));
-    }
-    if LAST {
-        let last = _mm256_adds_epu8(_mm256_xor_si256(magnitude, k.flip), k.below_16);
-        low = _mm256_xor_si256(low, _mm256_shuffle_epi8(k.last[0], last));
-        high = _mm256_xor_si256(high, _mm256_shuffle_epi8(k.last[1], last));
-    }
-    if NAN {
-        let nan = _mm256_cmpeq_epi8(_mm256_and_si256(code, k.nan_mask), k.nan);
-        low = _mm256_or_si256(low, nan);
-        high = _mm256_or_si256(high, nan);
-    }
-    [_mm256_unpacklo_epi8(low, high), _mm256_unpackhi_epi8(low, high)]
 }
