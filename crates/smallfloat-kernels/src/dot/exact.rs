@@ -206,7 +206,7 @@ impl Terms {
 
 #[cfg(test)]
 mod tests {
-    use smallfloat::formats::{E2M1FN, E4M3FN, E5M2, E8M0FNU};
+    use smallfloat::formats::{E2M1FN, E4M3FN, E5M2, E8M0FNU, UE4M3};
 
     use super::{ExactDot, Kernels, Level, Machine, NEGATIVE, SPECIAL, Terms, ZERO};
     use crate::plan::exact::Accumulators;
@@ -243,10 +243,11 @@ mod tests {
             terms => panic!("{terms:?}"),
         };
         assert_eq!(of(&E4M3FN, &E4M3FN), (true, true));
-        assert_eq!(of(&E2M1FN, &E2M1FN), (true, false));
+        assert_eq!(of(&E2M1FN, &E2M1FN), (true, true));
         assert_eq!(of(&E4M3FN, &E5M2), (false, true));
         assert_eq!(of(&E5M2, &E5M2), (false, true));
-        assert_eq!(of(&E5M2, &E2M1FN), (true, false));
+        assert_eq!(of(&E5M2, &E2M1FN), (true, true));
+        assert_eq!(of(&UE4M3, &E2M1FN), (true, false));
         let Terms::Integers(_, Some(plan)) = ExactDot::new(&E4M3FN, &E5M2).terms else { panic!("50 bits") };
         // 1.75 · −0.5, in units of 2^-25.
         let (x, y) = ([0x3e_u8; 100], [0xb8_u8; 100]);

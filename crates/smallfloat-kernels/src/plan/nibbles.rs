@@ -1,5 +1,5 @@
-//! [`NibblePlan`]: the constants with which products of a vector and rows of codes decode signed
-//! formats of eight bits.
+//! [`NibblePlan`]: the constants with which sums of products decode signed formats of at most eight
+//! bits.
 //!
 //! Between subnormals and specials the upper half of a value's binary32 is linear in the code.
 //! Where the offset carries from no bit that the lower nibble reaches, the half is one table's
@@ -11,6 +11,9 @@
 /// Constants of a decoder by nibbles. Halves are the upper 16 bits of binary32.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NibblePlan {
+    /// The bits of a magnitude, and at least a nibble. The sign is in the upper nibble, or in the
+    /// lower one where that has all bits.
+    pub(crate) magnitude: u8,
     pub(crate) lower_nibble: Halves,
     pub(crate) upper_nibble: Halves,
     /// What to flip in the halves of the first and of the last 16 magnitudes.
@@ -44,29 +47,37 @@ fn is_nan(half: u16) -> bool {
 }
 
 impl NibblePlan {
-    /// The constants for halves of all 256 codes, or `None` for formats they can't describe.
+    /// The constants for the halves of a signed format's codes, or `None` for formats they can't
+    /// describe.
     pub(crate) fn new(halves: &[u16]) -> Option<Self> {
-        let halves: &[u16; 256] = halves.try_into().ok()?;
+        let repeated: Vec<u16> = halves.iter().copied().cycle().take(256).collect();
+        let repeated: &[u16; 256] = repeated.as_slice().try_into().ok()?;
         // Exponents whose two lowest bits are zero at the start carry from no bit of the lower
         // nibble.
         [1.0, 2.0, 4.0, 8.0].into_iter().zip(0..).find_map(|(scale, power)| {
-            let mut scaled = *halves;
+            let mut scaled = *repeated;
             for half in &mut scaled {
                 let magnitude = *half & !SIGN;
                 if magnitude != 0 && magnitude < EXPONENT {
                     *half = half.checked_sub(power * PLACE).filter(|half| half & EXPONENT != 0)?;
                 }
             }
-            Self::of(&scaled, scale)
+            Self::of(&scaled, halves.len(), scale)
         })
     }
 
-    fn of(halves: &[u16; 256], scale: f32) -> Option<Self> {
-        const MIDDLE: usize = 0x40;
-        let lower_nibble: [u16; TABLE] = std::array::from_fn(|i| halves[MIDDLE + i] ^ halves[MIDDLE]);
-        let mut upper_nibble: [u16; TABLE] =
-            std::array::from_fn(|i| halves[i % 8 * TABLE] | if i < 8 { 0 } else { SIGN });
-        (upper_nibble[0], upper_nibble[8]) = (0, SIGN);
+    fn of(halves: &[u16; 256], codes: usize, scale: f32) -> Option<Self> {
+        let sign = codes / 2;
+        let is_one_table = sign <= TABLE;
+        // Where the lower nibble has all there is but a sign, its table does; else it has what it
+        // adds in the middle.
+        let middle = if is_one_table { 0 } else { sign / 2 };
+        let start = if is_one_table { 0 } else { halves[middle] };
+        let lower_nibble: [u16; TABLE] = std::array::from_fn(|i| halves[middle + i] ^ start);
+        let upper_nibble: [u16; TABLE] = std::array::from_fn(|i| {
+            let (first, signed) = (i * TABLE % sign.max(TABLE), (i * TABLE) & sign != 0);
+            (if first == 0 { 0 } else { halves[first] }) | if signed { SIGN } else { 0 }
+        });
         let linear = |code: usize| upper_nibble[code / TABLE] ^ lower_nibble[code % TABLE];
         let nan = [[0x7f, 0x7f], [0xff, 0x80]].into_iter().find(|&[mask, code]| {
             (0_u8..=255).zip(halves).all(|(at, &half)| at & mask != code || is_nan(half))
@@ -76,11 +87,14 @@ impl NibblePlan {
                 && nan.is_some_and(|[mask, nan]| code & usize::from(mask) == usize::from(nan))
         };
         let flip = |code: usize| if of_nan(code) { 0 } else { halves[code] ^ linear(code) };
+        let magnitude = u8::try_from(sign.max(TABLE) - 1).ok()?;
+        let last = |i: usize| if is_one_table { 0 } else { flip(sign - TABLE + i) };
         let plan = Self {
+            magnitude,
             lower_nibble: split(lower_nibble),
             upper_nibble: split(upper_nibble),
             first: split(std::array::from_fn(flip)),
-            last: split(std::array::from_fn(|i| flip(0x70 + i))),
+            last: split(std::array::from_fn(last)),
             nan,
             scale,
         };
@@ -102,12 +116,19 @@ impl NibblePlan {
         self.upper_nibble[0] != [0; TABLE] || self.lower_nibble[1] != [0; TABLE]
     }
 
+    /// Which entry of the table of last magnitudes a magnitude has, if below 16.
+    pub(crate) fn flip(&self) -> u8 {
+        self.magnitude & 0xf0
+    }
+
     /// What the vector kernel computes for one code.
     fn half(&self, code: u8) -> u16 {
-        let (index, nibbles) = (usize::from(code & 0x7f), [usize::from(code & 15), usize::from(code >> 4)]);
-        let mut half = entry(&self.lower_nibble, nibbles[0]) ^ entry(&self.upper_nibble, nibbles[1]);
-        half ^= if index < TABLE { entry(&self.first, index) } else { 0 };
-        half ^= index.checked_sub(0x70).map_or(0, |i| entry(&self.last, i));
+        let magnitude = usize::from(code & self.magnitude);
+        let upper = usize::from(code >> 4);
+        let mut half = entry(&self.lower_nibble, magnitude % TABLE) ^ entry(&self.upper_nibble, upper);
+        let last = magnitude ^ usize::from(self.flip());
+        half ^= if magnitude < TABLE { entry(&self.first, magnitude) } else { 0 };
+        half ^= if last < TABLE { entry(&self.last, last) } else { 0 };
         match self.nan {
             Some([mask, nan]) if code & mask == nan => u16::MAX,
             _ => half,
@@ -127,16 +148,19 @@ pub enum Nibbles {
 /// Elements of one step of every row.
 pub(crate) const STEP: usize = 16;
 
-/// A vector's elements in the order of a step's fused operations: even and odd ones of each eight.
+/// Elements of a step in the order of its fused operations: even and odd ones of each eight, twice.
+pub(crate) type Sixteen = [[f32; 8]; 4];
+
+/// A vector's elements in steps.
 pub(crate) struct Interleaved {
-    pub(crate) steps: Vec<[[f32; 4]; 4]>,
+    pub(crate) steps: Vec<Sixteen>,
     pub(crate) length: usize,
 }
 
 impl Interleaved {
     /// The elements times the plan's power of two; `None` if one of them would overflow.
     pub(crate) fn new(plan: &NibblePlan, vector: &[f32]) -> Option<Self> {
-        let mut steps = vec![[[0.0; 4]; 4]; vector.len().div_ceil(STEP)];
+        let mut steps = vec![[[0.0; 8]; 4]; vector.len().div_ceil(STEP)];
         let mut overflows = false;
         for (step, x) in steps.iter_mut().zip(vector.chunks(STEP)) {
             let mut sixteen = [0.0; STEP];
@@ -144,7 +168,8 @@ impl Interleaved {
             for (i, x) in sixteen.iter().enumerate() {
                 let scaled = x * plan.scale;
                 overflows |= scaled.is_infinite() != x.is_infinite();
-                step[i / 8 * 2 + i % 2][i % 8 / 2] = scaled;
+                let eight = &mut step[i / 8 * 2 + i % 2];
+                (eight[i % 8 / 2], eight[i % 8 / 2 + 4]) = (scaled, scaled);
             }
         }
         (!overflows).then_some(Self { steps, length: vector.len() })

@@ -5,11 +5,12 @@
 //! halves, so that a shift and a mask make binary32 of them. Each row's even and odd partial sums
 //! are four lanes of two vectors.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 use crate::arch::machine::Fma;
 use crate::arch::machine::avx2::nibbles::{Constants, halves, high_halves, low_halves};
-use crate::plan::nibbles::{Interleaved, NibblePlan, STEP};
+use crate::plan::nibbles::{Interleaved, NibblePlan, STEP, Sixteen};
 
 /// Rows at once: the sums of one wait for each other.
 const ROWS: usize = 4;
@@ -50,7 +51,7 @@ fn all<const NAN: bool, const LAST: bool, const CROSSES: bool>(
 #[target_feature(enable = "avx2,fma")]
 fn four_rows<const NAN: bool, const LAST: bool, const CROSSES: bool>(
     k: &Constants,
-    x: &[[[f32; 4]; 4]],
+    x: &[Sixteen],
     rows: [&[u8]; ROWS],
 ) -> [f32; ROWS] {
     let ahead = ROWS * rows[0].len();
@@ -103,25 +104,56 @@ fn sum_halves([even, odd]: [__m256; 2]) -> [f32; 2] {
 #[target_feature(enable = "avx2,fma")]
 fn add_step<const NAN: bool, const LAST: bool, const CROSSES: bool>(
     k: &Constants,
-    x: &[[f32; 4]; 4],
+    x: &Sixteen,
     codes: [[&[u8; STEP]; 2]; 2],
     total: &mut [[__m256; 2]; 2],
 ) {
-    let mut vectors = [_mm256_setzero_ps(); 4];
-    for (vector, x) in vectors.iter_mut().zip(x) {
-        // SAFETY: the reference is to 16 readable bytes; the load needs no alignment.
-        let half = unsafe { _mm_loadu_ps(x.as_ptr()) };
-        *vector = _mm256_set_m128(half, half);
+    let [first, second] = total;
+    add_pair::<NAN, LAST, CROSSES>(k, x, codes[0], first);
+    add_pair::<NAN, LAST, CROSSES>(k, after(x, first), codes[1], second);
+}
+
+/// The same reference, for code that comes after the sums: both pairs of rows at once need more
+/// registers than there are, and sums that wait in memory wait for each other.
+#[inline]
+#[target_feature(enable = "avx2")]
+#[expect(clippy::pointers_in_nomem_asm_block, reason = "no memory is read: there is no instruction")]
+fn after<'a>(x: &'a Sixteen, sums: &mut [__m256; 2]) -> &'a Sixteen {
+    let mut pointer: *const Sixteen = x;
+    // SAFETY: no instruction; the pointer and the sums stay what they are.
+    unsafe {
+        asm!(
+            "/* {} {} {} */",
+            inout(reg) pointer,
+            inout(ymm_reg) sums[0],
+            inout(ymm_reg) sums[1],
+            options(pure, nomem, nostack, preserves_flags)
+        );
+        &*pointer
     }
-    let [even, odd, later_even, later_odd] = vectors;
-    for (total, codes) in total.iter_mut().zip(codes) {
-        // SAFETY: the references are to 16 readable bytes each; the loads need no alignment.
-        let (low, high) =
-            unsafe { (_mm_loadu_si128(codes[0].as_ptr().cast()), _mm_loadu_si128(codes[1].as_ptr().cast())) };
-        let [first, second] = halves::<NAN, LAST, CROSSES>(_mm256_set_m128i(high, low), k);
-        total[0] = _mm256_fmadd_ps(even, low_halves(first), total[0]);
-        total[1] = _mm256_fmadd_ps(odd, high_halves(first, k), total[1]);
-        total[0] = _mm256_fmadd_ps(later_even, low_halves(second), total[0]);
-        total[1] = _mm256_fmadd_ps(later_odd, high_halves(second, k), total[1]);
-    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn add_pair<const NAN: bool, const LAST: bool, const CROSSES: bool>(
+    k: &Constants,
+    x: &Sixteen,
+    codes: [&[u8; STEP]; 2],
+    total: &mut [__m256; 2],
+) {
+    // SAFETY: the references are to 16 readable bytes each; the loads need no alignment.
+    let (low, high) =
+        unsafe { (_mm_loadu_si128(codes[0].as_ptr().cast()), _mm_loadu_si128(codes[1].as_ptr().cast())) };
+    let [first, second] = halves::<NAN, LAST, CROSSES>(_mm256_set_m128i(high, low), k);
+    total[0] = _mm256_fmadd_ps(load(&x[0]), low_halves(first), total[0]);
+    total[1] = _mm256_fmadd_ps(load(&x[1]), high_halves(first, k), total[1]);
+    total[0] = _mm256_fmadd_ps(load(&x[2]), low_halves(second), total[0]);
+    total[1] = _mm256_fmadd_ps(load(&x[3]), high_halves(second, k), total[1]);
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(eight: &[f32; 8]) -> __m256 {
+    // SAFETY: the reference is to 32 readable bytes; the load needs no alignment.
+    unsafe { _mm256_loadu_ps(eight.as_ptr()) }
 }

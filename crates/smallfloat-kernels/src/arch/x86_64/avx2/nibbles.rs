@@ -1,4 +1,4 @@
-//! Codes of signed formats of eight bits → binary32 by their nibbles (`plan/nibbles.rs`), in an
+//! Codes of signed formats → binary32 by their nibbles (`plan/nibbles.rs`), in an
 //! order that needs nothing to cross the halves of a vector: even elements are the low halves of
 //! words and odd ones the high halves, so that a shift and a mask make binary32 of them.
 
@@ -77,7 +77,6 @@ pub(super) fn place(v: usize, i: usize) -> usize {
 /// The plan as vectors: low and high bytes of tables, each in both halves.
 pub(super) struct Constants {
     magnitude: __m256i,
-    nibble: __m256i,
     below_16: __m256i,
     flip: __m256i,
     upper: __m256i,
@@ -96,10 +95,9 @@ impl Constants {
         // Nothing is 1 under no mask.
         let [nan_mask, nan] = plan.nan.unwrap_or([0, 1]);
         Self {
-            magnitude: bytes(0x7f),
-            nibble: bytes(0x0f),
+            magnitude: bytes(plan.magnitude),
             below_16: bytes(0x70),
-            flip: bytes(0x70),
+            flip: bytes(plan.flip()),
             upper: words(0xffff_0000),
             nan_mask: bytes(nan_mask),
             nan: bytes(nan),
@@ -119,10 +117,10 @@ pub(super) fn halves<const NAN: bool, const LAST: bool, const CROSSES: bool>(
     k: &Constants,
 ) -> [__m256i; 2] {
     let magnitude = _mm256_and_si256(code, k.magnitude);
-    let upper_nibble = _mm256_and_si256(_mm256_srli_epi16::<4>(code), k.nibble);
-    let first = _mm256_adds_epu8(magnitude, k.below_16);
-    // A byte shuffle looks at the lower nibble, and at the sign bit, which a magnitude does not
-    // have.
+    // A byte shuffle looks at the lower nibble, and at the topmost bit, which a magnitude does not
+    // have and a sum with 0x70 has from 16 on.
+    let upper_nibble = _mm256_and_si256(_mm256_srli_epi16::<4>(code), k.magnitude);
+    let first = _mm256_add_epi8(magnitude, k.below_16);
     let low = _mm256_shuffle_epi8(k.lower_nibble[0], magnitude);
     let high = _mm256_shuffle_epi8(k.upper_nibble[1], upper_nibble);
     let mut low = _mm256_xor_si256(low, _mm256_shuffle_epi8(k.first[0], first));
@@ -132,7 +130,7 @@ pub(super) fn halves<const NAN: bool, const LAST: bool, const CROSSES: bool>(
         high = _mm256_xor_si256(high, _mm256_shuffle_epi8(k.lower_nibble[1], magnitude));
     }
     if LAST {
-        let last = _mm256_adds_epu8(_mm256_xor_si256(magnitude, k.flip), k.below_16);
+        let last = _mm256_add_epi8(_mm256_xor_si256(magnitude, k.flip), k.below_16);
         low = _mm256_xor_si256(low, _mm256_shuffle_epi8(k.last[0], last));
         high = _mm256_xor_si256(high, _mm256_shuffle_epi8(k.last[1], last));
     }
