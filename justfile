@@ -145,11 +145,11 @@ training-step *options:
     scripts/bench/training-step {{options}} > target/training-step.md
     scripts/evidence/section docs/evidence/performance.md training-step < target/training-step.md
 
-# Presets on Fashion-MNIST (Debian's dataset-fashion-mnist), five epochs of a perceptron: 24 runs of half a minute or less, and one of ten with Hopper's sums. May be stopped and called again.
+# Presets on Fashion-MNIST (Debian's dataset-fashion-mnist), five epochs of a perceptron: 33 runs of half a minute or less, and one of ten with Hopper's sums. May be stopped and called again.
 training-fashion folder="/usr/share/datasets/fashion-mnist" *options:
     cargo run --release -- train --data {{folder}} --steps 2344 --seeds 3 --threads 1 --checkpoint target/training-fashion --resume --overwrite \
         --report target/fashion.json \
-        --compare f32 cfloat8 gradients-shp weights-143-sr weights-143-rne ocp-e4m3-e5m2 mxfp8 nvfp4 {{options}}
+        --compare f32 cfloat8 gradients-shp weights-143-sr weights-143-rne five-bytes ocp-e4m3-e5m2 mxfp8 mxfp4 mxfp4-rceil nvfp4 {{options}}
     cargo run --release -- train --data {{folder}} --steps 2344 --threads 1 --checkpoint target/training-fashion/hopper --resume --overwrite \
         --report target/fashion-hopper.json --preset ocp-e4m3-e5m2 --accumulate hopper {{options}}
     { echo "\`just training-fashion\`, $(date +%F)."; echo; scripts/evidence/training target/fashion.json hopper=target/fashion-hopper.json; } | \
