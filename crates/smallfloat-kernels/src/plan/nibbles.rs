@@ -53,8 +53,10 @@ impl NibblePlan {
         let repeated: Vec<u16> = halves.iter().copied().cycle().take(256).collect();
         let repeated: &[u16; 256] = repeated.as_slice().try_into().ok()?;
         // Exponents whose two lowest bits are zero at the start carry from no bit of the lower
-        // nibble.
-        [1.0, 2.0, 4.0, 8.0].into_iter().zip(0..).find_map(|(scale, power)| {
+        // nibble. Nibbles that keep to their bytes cost less.
+        let powers = [(1.0, 0), (2.0, 1), (4.0, 2), (8.0, 3)];
+        let choices = [false, true].into_iter().flat_map(|crosses| powers.map(|power| (crosses, power)));
+        choices.into_iter().find_map(|(crosses, (scale, power))| {
             let mut scaled = *repeated;
             for half in &mut scaled {
                 let magnitude = *half & !SIGN;
@@ -62,11 +64,11 @@ impl NibblePlan {
                     *half = half.checked_sub(power * PLACE).filter(|half| half & EXPONENT != 0)?;
                 }
             }
-            Self::of(&scaled, halves.len(), scale)
+            Self::of(&scaled, halves.len(), scale, crosses)
         })
     }
 
-    fn of(halves: &[u16; 256], codes: usize, scale: f32) -> Option<Self> {
+    fn of(halves: &[u16; 256], codes: usize, scale: f32, crosses: bool) -> Option<Self> {
         let sign = codes / 2;
         let is_one_table = sign <= TABLE;
         // Where the lower nibble has all there is but a sign, its table does; else it has what it
@@ -103,7 +105,7 @@ impl NibblePlan {
             // Sums keep nothing of a NaN, nor of a zero's sign.
             found == half || is_nan(found) && is_nan(half)
         };
-        (0..=255).all(agrees).then_some(plan)
+        (plan.crosses() == crosses && (0..=255).all(agrees)).then_some(plan)
     }
 
     /// Returns whether the last magnitudes need their table.
