@@ -1,7 +1,7 @@
 //! Code → datum.
 
 use crate::format::datum::Datum;
-use crate::format::{Format, Specials, Subnormals};
+use crate::format::{Format, Subnormals};
 
 impl Format {
     /// Returns the datum of a code. Bits above K are ignored; [`check_code`](Self::check_code)
@@ -18,18 +18,14 @@ impl Format {
         let code = code & self.max_code();
         let negative = self.sign_bit(code);
         let index = code & (self.max_code() >> self.is_signed() as u32);
-        let one_zero = matches!(
-            self.specials(),
-            Specials::NanNegativeZero | Specials::P3109Extended | Specials::P3109Finite
-        );
-        if negative && index == 0 && one_zero {
-            return Datum::Nan { negative: false };
-        }
         if index > self.max_index() {
             return match self.infinity_index() {
                 Some(infinity) if index == infinity => Datum::Infinite { negative },
                 _ => Datum::Nan { negative },
             };
+        }
+        if negative && index == 0 && !self.has_negative_zero() {
+            return Datum::Nan { negative: false };
         }
         if matches!(self.subnormals(), Subnormals::Flush) && index < self.first_normal_index() {
             return Datum::finite(negative && self.has_negative_zero(), 0, 0);

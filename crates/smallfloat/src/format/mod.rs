@@ -162,6 +162,9 @@ pub struct Format {
     specials: Specials,
     subnormals: Subnormals,
     family: Family,
+    // What follows from these and is asked for again and again.
+    field_0_is_a_binade: bool,
+    max_index: u64,
 }
 
 /// The largest bias in magnitude: that of P3109's widest exponent (K = 16, P = 1, unsigned).
@@ -183,19 +186,40 @@ const fn check_exponent_bits(width: u32, precision: u32, signedness: Signedness)
     Ok(())
 }
 
+/// The index of the largest finite value ([`Format::max_index`]).
+const fn max_index(width: u32, precision: u32, signed: bool, specials: Specials) -> u64 {
+    let top = u64::MAX >> (64 - width + signed as u32);
+    match specials {
+        Specials::Finite | Specials::NanNegativeZero => top,
+        // All of the highest exponent field are specials.
+        Specials::Ieee => (top >> (precision - 1) << (precision - 1)).saturating_sub(1),
+        Specials::NanAllOnes | Specials::E8m0 => top.saturating_sub(1),
+        Specials::P3109Extended => top.saturating_sub(if signed { 1 } else { 2 }),
+        Specials::P3109Finite => top.saturating_sub(!signed as u64),
+    }
+}
+
+/// Returns whether a binade starts at exponent field 0, rather than subnormals.
+const fn field_0_is_a_binade(precision: u32, specials: Specials, subnormals: Subnormals) -> bool {
+    matches!(specials, Specials::E8m0) || (matches!(subnormals, Subnormals::None) && precision > 1)
+}
+
 /// Constructors.
 impl Format {
     /// A row of the catalogue, whose legality a test checks.
     #[expect(clippy::cast_possible_truncation, reason = "widths and precisions are below 65")]
     pub(crate) const fn row(family: Family, p: Parameters) -> Self {
+        let signed = matches!(p.signedness, Signedness::Signed);
         Self {
             width: p.width as u8,
             precision: p.precision as u8,
             bias: p.bias,
-            signed: matches!(p.signedness, Signedness::Signed),
+            signed,
             specials: p.specials,
             subnormals: p.subnormals,
             family,
+            field_0_is_a_binade: field_0_is_a_binade(p.precision, p.specials, p.subnormals),
+            max_index: max_index(p.width, p.precision, signed, p.specials),
         }
     }
 
@@ -371,7 +395,11 @@ impl Format {
             }
             _ => false,
         };
-        if free { Ok(Self { subnormals, ..self }) } else { Err(Error::new(ErrorKind::FixedSubnormals)) }
+        if !free {
+            return Err(Error::new(ErrorKind::FixedSubnormals));
+        }
+        let field_0_is_a_binade = field_0_is_a_binade(self.precision(), self.specials, subnormals);
+        Ok(Self { subnormals, field_0_is_a_binade, ..self })
     }
 }
 
@@ -491,37 +519,20 @@ impl Format {
     /// The index of the largest finite value.
     #[inline]
     pub(crate) const fn max_index(&self) -> u64 {
-        let top = self.max_code() >> self.signed as u32;
-        match self.specials {
-            Specials::Finite | Specials::NanNegativeZero => top,
-            Specials::Ieee => (((1 << self.exponent_bits()) - 1) << self.trailing_bits()) - 1,
-            Specials::NanAllOnes | Specials::E8m0 => top.saturating_sub(1),
-            Specials::P3109Extended => top.saturating_sub(if self.signed { 1 } else { 2 }),
-            Specials::P3109Finite => top.saturating_sub(!self.signed as u64),
-        }
+        self.max_index
     }
 
     /// The index of the smallest normal value.
     #[inline]
     pub(crate) const fn first_normal_index(&self) -> u64 {
-        match (self.specials, self.subnormals) {
-            (Specials::E8m0, _) => 0,
-            (_, Subnormals::None) => 1,
-            _ => 1 << self.trailing_bits(),
-        }
-    }
-
-    /// Returns whether a binade starts at exponent field 0, rather than subnormals.
-    #[inline]
-    const fn field_0_is_a_binade(&self) -> bool {
-        matches!(self.specials, Specials::E8m0)
-            || (matches!(self.subnormals, Subnormals::None) && self.precision > 1)
+        // Where field 0 is a binade, its power of two is zero, if the format has one.
+        if self.field_0_is_a_binade { self.has_zero() as u64 } else { 1 << self.trailing_bits() }
     }
 
     /// The exponent of the lowest normal binade.
     #[inline]
     pub(crate) const fn lowest_exponent(&self) -> i32 {
-        -self.bias + !self.field_0_is_a_binade() as i32
+        -self.bias + !self.field_0_is_a_binade as i32
     }
 
     /// The exponent of the binade of the largest finite value.
@@ -535,7 +546,7 @@ impl Format {
     /// The index of the lowest normal binade's power of two, whether or not that is a value.
     #[inline]
     pub(crate) const fn lowest_binade_index(&self) -> u64 {
-        if self.field_0_is_a_binade() { 0 } else { 1 << self.trailing_bits() }
+        if self.field_0_is_a_binade { 0 } else { 1 << self.trailing_bits() }
     }
 
     /// The index of a magnitude in the binade of 2^leading, not below the lowest: P bits of
@@ -559,7 +570,7 @@ impl Format {
             reason = "t < 64, field < 2^17"
         )]
         let (t, field) = (t as i32, field as i32);
-        if self.field_0_is_a_binade() {
+        if self.field_0_is_a_binade {
             if index == 0 && !matches!(self.specials, Specials::E8m0) {
                 return (0, 0);
             }

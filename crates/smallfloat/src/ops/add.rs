@@ -109,12 +109,23 @@ pub(crate) const fn add_exact(x: Exact, y: Exact) -> Exact {
             (false, _) => x,
         };
     }
+    let subtracts = x_negative != y_negative;
+    if (a | b) >> 64 == 0 && !x_sticky && !y_sticky && (p.abs_diff(q)) <= 62 {
+        // The short way: integers in the smaller unit, of at most 126 bits.
+        let unit = if p < q { p } else { q };
+        let (a, b) = (a << p.abs_diff(unit), b << q.abs_diff(unit));
+        return match (subtracts, a >= b) {
+            (false, _) => Exact::finite(x_negative, a + b, unit),
+            (true, _) if a == b => Exact::Cancelled,
+            (true, true) => Exact::finite(x_negative, a - b, unit),
+            (true, false) => Exact::finite(y_negative, b - a, unit),
+        };
+    }
     // Leading bits at 126, so that a sum can't overflow.
     let (a, p) = normalized(a, p);
     let (b, q) = normalized(b, q);
     let swap = q > p || (q == p && b > a);
     let (negative, a, p, b, q) = if swap { (y_negative, b, q, a, p) } else { (x_negative, a, p, b, q) };
-    let subtracts = x_negative != y_negative;
 
     let distance = (p - q).unsigned_abs();
     let (aligned, lost) =

@@ -11,6 +11,7 @@ pub(crate) mod flag_policy;
 pub(crate) mod flags;
 pub(crate) mod grid;
 pub(crate) mod neighbours;
+mod normal;
 pub(crate) mod preset;
 mod raise;
 pub(crate) mod rounding;
@@ -222,6 +223,13 @@ impl Saturation {
 /// value. [`Flags::DENORMAL`] belongs to operands. [`convert`](crate::convert) and
 /// [`Operation::evaluate`](crate::ops::Operation::evaluate) know the operands and have a policy.
 pub const fn project(x: Exact, format: &Format, projection: &Projection) -> Rounded<u64> {
+    if let Exact::Finite { negative, significand, exponent, sticky } = x {
+        if let Some(rounded) =
+            normal::round(negative, significand, exponent, sticky, format, projection.rounding)
+        {
+            return rounded;
+        }
+    }
     let keeps_magnitude = matches!(projection.unrepresentable.negative, NegativeRule::Magnitude);
     if x.is_negative() && !x.is_zero() && !x.is_nan() && !format.is_signed() && keeps_magnitude {
         let Rounded { value, flags } = project(x.magnitude(), format, projection);
