@@ -17,7 +17,7 @@ use crate::plan::nibbles::NibblePlan;
 pub(crate) struct ExactPlan {
     /// Decoders to the integers, with ∞ for what is no number.
     pub(crate) bytes: [DecodePlan; 2],
-    /// The same by nibbles, with NaN as well, where both formats have such constants.
+    /// These constants by nibbles, with NaN as well, where both formats have such constants.
     pub(crate) nibbles: Option<[NibblePlan; 2]>,
     pub(crate) accumulators: Accumulators,
 }

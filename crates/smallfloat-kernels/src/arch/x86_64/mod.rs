@@ -302,10 +302,10 @@ impl Kernels for Machine {
                 let plan = plans.half_words.as_ref()?;
                 match values {
                     LanesMut::F32(values) => {
-                        avx2::decode_wide::decode_wide(self.avx2, plan, codes, values, stream);
+                        avx2::decode::wide::decode_wide(self.avx2, plan, codes, values, stream);
                     }
                     LanesMut::F64(values) => {
-                        avx2::decode_wide::decode_wide(self.avx2, plan, codes, values, stream);
+                        avx2::decode::wide::decode_wide(self.avx2, plan, codes, values, stream);
                     }
                     LanesMut::F16(_) | LanesMut::Bf16(_) => return None,
                 }

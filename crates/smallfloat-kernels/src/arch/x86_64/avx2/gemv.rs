@@ -113,8 +113,8 @@ fn add_step<const NAN: bool, const LAST: bool, const CROSSES: bool>(
     add_pair::<NAN, LAST, CROSSES>(k, after(x, first), codes[1], second);
 }
 
-/// The same reference, for code that comes after the sums: both pairs of rows at once need more
-/// registers than there are, and sums that wait in memory wait for each other.
+/// Returns the same reference, for code that comes after the sums: both pairs of rows at once need
+/// more registers than there are, and sums that wait in memory wait for each other.
 #[inline]
 #[target_feature(enable = "avx2")]
 #[expect(clippy::pointers_in_nomem_asm_block, reason = "no memory is read: there is no instruction")]

@@ -2,7 +2,6 @@
 
 pub(super) mod block;
 pub(super) mod decode;
-pub(super) mod decode_wide;
 pub(super) mod dot;
 pub(super) mod elementwise;
 pub(super) mod encode;

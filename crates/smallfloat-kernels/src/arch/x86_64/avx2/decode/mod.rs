@@ -2,13 +2,15 @@
 //! arithmetic, so neither subnormals nor the host's settings matter, and 32 codes cost about 30
 //! instructions. f64 and f16 are conversions of the f32, which must not be subnormal then.
 
+pub(in crate::arch) mod wide;
+
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
 use smallfloat::{Bf16, F16};
 
 use crate::arch::machine::Avx2;
-use crate::arch::machine::avx2::decode_wide::{put, widen};
+use crate::arch::machine::avx2::decode::wide::{put, widen};
 use crate::arch::machine::avx2::lanes::{STEP, bytes};
 use crate::arch::machine::blocks::{self, Decoder, Step, for_steps, nothing};
 use crate::arch::machine::choices::CodesOnly;
