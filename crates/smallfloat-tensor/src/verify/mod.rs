@@ -261,8 +261,8 @@ fn check_scaled(
     }
     let (unit, unit_bytes) = scaled.packing.unit(element);
     let row_bytes = scaled.packing.row_bytes(element, grid.columns).max(1);
-    // Codes of a row, those that fill it up included. Where there are no rows, this may be more than
-    // can be counted, and is not used.
+    // Codes of a row, those that fill it up included. Where there are no rows, this may be more
+    // than can be counted, and is not used.
     let width = (row_bytes / unit_bytes).saturating_mul(unit);
     // A list has as many values as its carrier has codes, all of which are written.
     let odd = match &scaled.codebook {

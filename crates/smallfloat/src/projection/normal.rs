@@ -7,9 +7,9 @@ use crate::projection::flags::{Flags, Rounded};
 use crate::projection::rounding::Rounding;
 use crate::projection::with_sign;
 
-/// Rounds (−1)^negative · (significand + δ) · 2^exponent, where 0 < δ < 1 if `sticky` and else 0, to
-/// a normal value of the format. `None` for stochastic modes, and where the value or the result is
-/// none.
+/// Rounds (−1)^negative · (significand + δ) · 2^exponent, where 0 < δ < 1 if `sticky` and else 0,
+/// to a normal value of the format. `None` for stochastic modes, and where the value is beyond the
+/// normal ones or rounds to none of them.
 #[inline]
 pub(super) const fn round(
     negative: bool,
