@@ -47,7 +47,7 @@ pub struct FixedUnit {
 enum FixedFunction {
     ToList(Codebook),
     FromList(Format),
-    Dot(DotProduct),
+    Dot(Box<DotProduct>),
 }
 
 /// What a conversion has on one of its sides.
@@ -101,7 +101,7 @@ impl FixedUnit {
     pub fn dot(length: usize, x: &Format, y: &Format, accumulate: Accumulate) -> Result<Self, Error> {
         let dot = DotProduct::new(length, [*x, *y], accumulate)?;
         let result = [Field::code("result".into(), &dot.register())];
-        Ok(Self { operands: dot.operands(), result, function: FixedFunction::Dot(dot) })
+        Ok(Self { operands: dot.operands(), result, function: FixedFunction::Dot(Box::new(dot)) })
     }
 
     /// The sum of `Dot<…>`.
@@ -147,7 +147,7 @@ impl FixedUnit {
     /// The sum of products, if it is one.
     pub(crate) fn dot_product(&self) -> Option<&DotProduct> {
         match &self.function {
-            FixedFunction::Dot(dot) => Some(dot),
+            FixedFunction::Dot(dot) => Some(&**dot),
             FixedFunction::ToList(_) | FixedFunction::FromList(_) => None,
         }
     }

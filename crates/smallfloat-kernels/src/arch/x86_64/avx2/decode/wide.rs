@@ -57,7 +57,7 @@ pub(super) fn widen(words: __m256i) -> [__m256i; 2] {
 /// `to` must be writable and, with `stream`, aligned.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn put(to: *mut __m256i, vector: __m256i, stream: bool) {
+pub(in crate::arch) unsafe fn put(to: *mut __m256i, vector: __m256i, stream: bool) {
     // SAFETY: the caller's promise.
     unsafe { if stream { _mm256_stream_si256(to, vector) } else { _mm256_storeu_si256(to, vector) } }
 }
