@@ -50,6 +50,9 @@ impl NibblePlan {
     /// The constants for the halves of a signed format's codes, or `None` for formats they can't
     /// describe.
     pub(crate) fn new(halves: &[u16]) -> Option<Self> {
+        if halves.len() > 256 {
+            return None;
+        }
         let repeated: Vec<u16> = halves.iter().copied().cycle().take(256).collect();
         let repeated: &[u16; 256] = repeated.as_slice().try_into().ok()?;
         // Exponents whose two lowest bits are zero at the start carry from no bit of the lower
