@@ -26,7 +26,7 @@ const STEPS: usize = 100;
 const SEEDS: u64 = 3;
 
 /// Runs that differ by their accumulators alone: at most [`STEPS`] steps and [`SEEDS`] seeds.
-pub(in crate::experiments) fn trainings(
+pub(crate) fn trainings(
     length: usize,
     trials: u64,
     seed: u64,
