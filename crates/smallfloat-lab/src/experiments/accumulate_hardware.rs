@@ -77,7 +77,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     }
     #[cfg(feature = "training")]
     if options.formats.is_empty() {
-        let (table, plot) = super::training::accumulators::trainings(length, trials, options.key())?;
+        let (table, plot) = super::trainings(length, trials, options.key())?;
         findings.tables.push(table);
         findings.plots.push(plot);
         findings.note(

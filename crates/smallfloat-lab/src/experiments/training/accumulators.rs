@@ -26,11 +26,7 @@ const STEPS: usize = 100;
 const SEEDS: u64 = 3;
 
 /// Runs that differ by their accumulators alone: at most [`STEPS`] steps and [`SEEDS`] seeds.
-pub(crate) fn trainings(
-    length: usize,
-    trials: u64,
-    seed: u64,
-) -> Result<(FindingsTable, Plot), Error> {
+pub(crate) fn trainings(length: usize, trials: u64, seed: u64) -> Result<(FindingsTable, Plot), Error> {
     let (steps, seeds) = (length.min(STEPS), trials.min(SEEDS));
     let net = Net::Convolutional;
     let runs: Vec<(Accumulation, u64)> = ACCUMULATORS
