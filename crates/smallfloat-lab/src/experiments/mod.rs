@@ -287,12 +287,6 @@ impl FromStr for &'static Experiment {
     }
 }
 
-/// Trains under the accumulators of matrix units, for `accumulate-hardware`.
-#[cfg(feature = "training")]
-fn trainings(length: usize, trials: u64, seed: u64) -> Result<(FindingsTable, Plot), Error> {
-    training::accumulators::trainings(length, trials, seed)
-}
-
 macro_rules! experiments {
     ($($(#[$when:meta])? $name:literal $($module:ident)::+ $about:literal [$($knob:ident)*];)*) => {
         /// All experiments.

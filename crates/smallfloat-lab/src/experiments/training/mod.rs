@@ -5,7 +5,6 @@
 //! | convolutional net | handwritten digits | `smallfloat-train`'s digits, 8 × 8 pixels |
 //! | transformer | each pixel of such an image from those before it | the same, as a text |
 
-pub(super) mod accumulators;
 pub(super) mod biases_in_use;
 pub(super) mod direct_cast;
 pub(super) mod gradient_formats;
@@ -26,7 +25,7 @@ const CONTEXT: usize = 65;
 
 /// The models.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Net {
+pub(in crate::experiments) enum Net {
     Convolutional,
     Transformer,
 }
@@ -34,7 +33,7 @@ enum Net {
 impl Net {
     const ALL: [Self; 2] = [Self::Convolutional, Self::Transformer];
 
-    const fn name(self) -> &'static str {
+    pub(in crate::experiments) const fn name(self) -> &'static str {
         match self {
             Self::Convolutional => "convolutional net",
             Self::Transformer => "transformer",
@@ -47,7 +46,7 @@ impl Net {
     }
 
     /// A run from its beginning.
-    fn trainer_with(
+    pub(in crate::experiments) fn trainer_with(
         self,
         config: Config,
         accumulate: Accumulation,
@@ -72,11 +71,11 @@ impl Net {
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> Error {
+pub(in crate::experiments) fn failed(error: impl std::fmt::Display) -> Error {
     Error::Step { step: "training", cause: error.to_string() }
 }
 
-fn preset_of(name: &str) -> Result<Config, Error> {
+pub(in crate::experiments) fn preset_of(name: &str) -> Result<Config, Error> {
     preset(name).map_err(failed)
 }
 

@@ -5,8 +5,8 @@
 use rayon::prelude::*;
 use smallfloat_train::Accumulation;
 
-use super::{Net, failed, preset_of};
 use crate::error::Error;
+use crate::experiments::training::{Net, failed, preset_of};
 use crate::instruments::findings::{Axis, Cell, FindingsTable, Mark, Plot, Series, row};
 
 /// OCP's formats, which have the 13 bits on Hopper.
@@ -26,7 +26,7 @@ const STEPS: usize = 100;
 const SEEDS: u64 = 3;
 
 /// Runs that differ by their accumulators alone: at most [`STEPS`] steps and [`SEEDS`] seeds.
-pub(crate) fn trainings(length: usize, trials: u64, seed: u64) -> Result<(FindingsTable, Plot), Error> {
+pub(super) fn trainings(length: usize, trials: u64, seed: u64) -> Result<(FindingsTable, Plot), Error> {
     let (steps, seeds) = (length.min(STEPS), trials.min(SEEDS));
     let net = Net::Convolutional;
     let runs: Vec<(Accumulation, u64)> = ACCUMULATORS

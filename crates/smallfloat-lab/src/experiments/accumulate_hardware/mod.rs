@@ -5,6 +5,9 @@
 //! the largest of them. So a product that is small beside the accumulator loses its low bits, and
 //! then all of them: errors grow with the length of the sum, where the terms have one sign fastest.
 
+#[cfg(feature = "training")]
+mod training;
+
 use rayon::prelude::*;
 use smallfloat::{Exact, Format, Preset, Rounding, project};
 use smallfloat_kernels::{Accumulate, Code, Dot};
@@ -77,7 +80,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     }
     #[cfg(feature = "training")]
     if options.formats.is_empty() {
-        let (table, plot) = super::trainings(length, trials, options.key())?;
+        let (table, plot) = training::trainings(length, trials, options.key())?;
         findings.tables.push(table);
         findings.plots.push(plot);
         findings.note(
