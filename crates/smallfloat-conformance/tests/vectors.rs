@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use rayon::prelude::*;
 use smallfloat::{FlagOrder, FlagPolicy, Flags, Format, Preset, RandomBits, Rounding};
 use smallfloat_conformance::Error;
 use smallfloat_conformance::diagnosis::{Hypothesis, diagnose};
@@ -162,6 +163,17 @@ fn threads_and_seeds() {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     assert_eq!(one.install(|| set(1)), set(1));
     assert_ne!(set(1), set(2));
+}
+
+/// All threads of the pool write vectors, whose lines are made on threads of the same pool.
+#[test]
+fn every_thread_of_the_pool_may_write() {
+    let set = set(unit("Add<binary8p3se>"), Some(CoverageLevel::Exhaustive), 0);
+    let expected = text(&set, LineLayout::TestFloat);
+    assert!(expected.lines().count() > 1 << 16);
+    let texts = |_| text(&set, LineLayout::TestFloat);
+    let written: Vec<String> = (0..3 * rayon::current_num_threads()).into_par_iter().map(texts).collect();
+    assert!(written.iter().all(|text| *text == expected));
 }
 
 #[test]

@@ -145,7 +145,7 @@ pub use event_counts::EventCounts;
 #[cfg(feature = "half")]
 pub use half::{bf16, f16};
 pub use packing::{pack4, pack6, unpack4, unpack6};
-pub use parallel::{on_this_thread, parallel_fold, parallel_map, threads};
+pub use parallel::{meanwhile, on_this_thread, parallel_fold, parallel_map, threads};
 pub use plan::blocks::PowerScales;
 pub use plan::nibbles::Nibbles;
 pub use portable::KernelConstants;

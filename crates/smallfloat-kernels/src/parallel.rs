@@ -154,6 +154,22 @@ pub fn parallel_map<R: Send>(count: usize, each: impl Fn(usize) -> R + Sync) -> 
     map_pieces((0..count).step_by(size), &piece).into_iter().flatten().collect()
 }
 
+/// Returns what `work` gives on a thread of rayon's current pool, and what `here` gives meanwhile on
+/// this one; one after the other within [`on_this_thread`] and without the feature `rayon`.
+pub fn meanwhile<R: Send, S>(work: impl FnOnce() -> R + Send, here: impl FnOnce() -> S) -> (R, S) {
+    #[cfg(feature = "rayon")]
+    if !is_alone() {
+        let mut result = None;
+        // Threads of the pool that wait here take other work, so all of them may.
+        let found = rayon::in_place_scope(|scope| {
+            scope.spawn(|_| result = Some(work()));
+            here()
+        });
+        return (result.expect("the scope has ended"), found);
+    }
+    (work(), here())
+}
+
 /// Returns 0..`count` folded by `fold` into accumulators that begin as `empty` gives them, one for
 /// each of some ranges of neighbours, and these joined in order by `merge`; on [`threads`] threads.
 pub fn parallel_fold<R: Send>(

@@ -7,14 +7,12 @@ mod plan;
 pub(crate) mod pools;
 mod random;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::ops::Range;
-use std::sync::mpsc::sync_channel;
-use std::{io, thread};
 
 use sha2::{Digest, Sha256};
 use smallfloat::FlagOrder;
-use smallfloat_kernels::{parallel_map, threads};
+use smallfloat_kernels::{meanwhile, parallel_map, threads};
 
 pub use self::plan::{LineKind, Section, Selection, Shard, VectorPlan};
 use crate::error::Error;
@@ -168,30 +166,23 @@ fn pieces<const N: usize>(
 ) -> Result<(), WriteError> {
     let writers = layouts.map(|(layout, order)| LineWriter::new(&set.unit, layout, set.flags.mask(), order));
     let lines = set.plan.lines();
-    let at_once = CHUNKS * threads();
-    let (sender, receiver) = sync_channel(1);
-    thread::scope(|scope| {
-        let writers = &writers;
-        scope.spawn(move || {
-            let chunks = lines.div_ceil(CHUNK);
-            for first in (0..chunks).step_by(at_once) {
-                let numbers: Vec<u64> = (first..chunks.min(first + at_once as u64)).collect();
-                let lines = |chunk: u64| chunk * CHUNK..lines.min((chunk + 1) * CHUNK);
-                let batch: Vec<Result<[Vec<u8>; N], Error>> =
-                    parallel_map(numbers.len(), |at| piece(set, writers, lines(numbers[at])));
-                // Nobody listens any more after an error.
-                if sender.send(batch).is_err() {
-                    return;
-                }
-            }
-        });
-        for batch in receiver {
-            for piece in batch {
-                deliver(piece?)?;
-            }
-        }
-        Ok(())
-    })
+    let (chunks, at_once) = (lines.div_ceil(CHUNK), CHUNKS * threads());
+    let batch = |first: u64| -> Vec<Result<[Vec<u8>; N], Error>> {
+        let numbers: Vec<u64> = (first..chunks.min(first + at_once as u64)).collect();
+        let lines = |chunk: u64| chunk * CHUNK..lines.min((chunk + 1) * CHUNK);
+        parallel_map(numbers.len(), |at| piece(set, &writers, lines(numbers[at])))
+    };
+    let mut deliver_all = |batch: Vec<Result<[Vec<u8>; N], Error>>| -> Result<(), WriteError> {
+        batch.into_iter().try_for_each(|piece| Ok(deliver(piece?)?))
+    };
+    let (mut first, mut ready) = (0, batch(0));
+    while first < chunks {
+        first += at_once as u64;
+        let (next, delivered) = meanwhile(|| batch(first), || deliver_all(ready));
+        delivered?;
+        ready = next;
+    }
+    Ok(())
 }
 
 /// Lines `range` as bytes of each layout.
