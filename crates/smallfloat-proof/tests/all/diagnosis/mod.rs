@@ -147,15 +147,17 @@ fn judge(base: Base, case: &'static Case, vectors: &str) -> Judged {
 /// The rates are those that the evidence gives.
 #[test]
 fn mistakes_are_named_or_located() {
-    let mut found: Vec<Judged> = Vec::new();
     let only = std::env::var("SMALLFLOAT_CASE").ok();
-    for (base, cases) in CASES {
+    let is_meant = |case: &&Case| only.as_ref().is_none_or(|name| case.name.contains(name));
+    let judge_all = |&(base, cases): &(Base, &'static [Case])| {
         let vectors = vectors(base, base.unit().2);
         let (report, _) = judged(&simulated(&vectors, &base.datapath(), mask(base.unit().2)));
         assert_eq!(report.mismatches, 0, "{base:?} as it should be: {:#?}", report.first);
-        let is_meant = |case: &&Case| only.as_ref().is_none_or(|name| case.name.contains(name));
-        found.extend(cases.iter().filter(is_meant).map(|case| judge(base, case, &vectors)));
-    }
+        let found: Vec<Judged> =
+            cases.par_iter().filter(is_meant).map(|case| judge(base, case, &vectors)).collect();
+        found
+    };
+    let found: Vec<Judged> = CASES.par_iter().flat_map(judge_all).collect();
     let count = |verdict: Verdict| found.iter().filter(|judged| judged.verdict == verdict).count();
     let mut rows = String::from("unit,mistake,verdict,differing,said\n");
     for Judged { base, case, verdict, differing, said } in &found {
