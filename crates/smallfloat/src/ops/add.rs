@@ -110,8 +110,8 @@ pub(crate) const fn add_exact(x: Exact, y: Exact) -> Exact {
         };
     }
     let subtracts = x_negative != y_negative;
-    if (a | b) >> 64 == 0 && !x_sticky && !y_sticky && (p.abs_diff(q)) <= 62 {
-        // The short way: integers in the smaller unit, of at most 126 bits.
+    if (a | b) >> 64 == 0 && !x_sticky && !y_sticky && p.abs_diff(q) <= 62 {
+        // Near terms: integers in the smaller unit, of at most 126 bits.
         let unit = if p < q { p } else { q };
         let (a, b) = (a << p.abs_diff(unit), b << q.abs_diff(unit));
         return match (subtracts, a >= b) {
