@@ -154,8 +154,11 @@ pub fn parallel_map<R: Send>(count: usize, each: impl Fn(usize) -> R + Sync) -> 
     map_pieces((0..count).step_by(size), &piece).into_iter().flatten().collect()
 }
 
-/// Returns what `work` gives on a thread of rayon's current pool, and what `here` gives meanwhile on
-/// this one; one after the other within [`on_this_thread`] and without the feature `rayon`.
+/// Returns what `work` gives on a thread of rayon's current pool, and what `here` gives meanwhile
+/// on this one; one after the other within [`on_this_thread`] and without the feature `rayon`.
+///
+/// # Panics
+/// If one of them does.
 pub fn meanwhile<R: Send, S>(work: impl FnOnce() -> R + Send, here: impl FnOnce() -> S) -> (R, S) {
     #[cfg(feature = "rayon")]
     if !is_alone() {
