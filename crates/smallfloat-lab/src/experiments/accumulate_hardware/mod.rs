@@ -84,10 +84,10 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
         findings.tables.push(table);
         findings.plots.push(plot);
         findings.note(
-            "Training, which --format leaves out: E4M3 forward, E5M2 backward, scales by amax of the last 16 steps; at most \
-             --length steps and --trials seeds. Runs of one seed differ by the accumulator of all products alone; largest is the \
-             difference of the worst seed. The longest sums, of 2,048 products, are over pixels and images and give the \
-             gradients of weights.",
+            "Training is part of it where --format is not given, as here: E4M3 forward, E5M2 backward, scales by amax of \
+             the last 16 steps; at most --length steps and --trials seeds. Runs of one seed differ by the accumulator of \
+             all products alone; largest is the difference of the worst seed. The longest sums, of 2,048 products, are \
+             over pixels and images and give the gradients of weights.",
         );
     }
     Ok(findings)
