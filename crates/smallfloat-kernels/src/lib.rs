@@ -153,4 +153,6 @@ pub use random::{Generator, RandomWords};
 pub use smallfloat::{Bf16, F16};
 pub use statistics::class_sums::{ClassSum, ClassSums, amax};
 pub use statistics::error_sums::ErrorSums;
+#[doc(hidden)]
+pub use statistics::error_sums::ScaledErrors;
 pub use target::Target;

@@ -80,6 +80,56 @@ impl Lanes {
     }
 }
 
+/// The sums of a block whose quantized values are products with the scales of groups, where all
+/// numbers are finite: the bits are those of [`ErrorSums::of`].
+#[derive(Default, Debug)]
+pub struct ScaledErrors {
+    signal: [f64; LANES],
+    noise: [f64; LANES],
+    amax: [f64; LANES],
+    max_error: [f64; LANES],
+    elements: u64,
+}
+
+impl ScaledErrors {
+    /// Adds the next elements of the block, as many as a multiple of eight, with what their
+    /// quantized values are before they are multiplied by a scale. Inlined, so that a caller's
+    /// instructions are used.
+    ///
+    /// # Panics
+    /// If the slices differ in length, or have no whole lanes.
+    #[inline(always)]
+    pub fn add<T: Element>(&mut self, x: &[T], values: &[f32], scale: f64) {
+        let ((x, x_rest), (values, rest)) = (x.as_chunks::<LANES>(), values.as_chunks::<LANES>());
+        assert!(x_rest.is_empty() && rest.is_empty() && x.len() == values.len(), "whole lanes of pairs");
+        for (x, values) in x.iter().zip(values) {
+            for lane in 0..LANES {
+                let x = x[lane].to_f64();
+                let error = x - f64::from(values[lane]) * scale;
+                self.signal[lane] += x * x;
+                self.noise[lane] += error * error;
+                self.amax[lane] = larger(self.amax[lane], x.abs());
+                self.max_error[lane] = larger(self.max_error[lane], error.abs());
+            }
+        }
+        self.elements += x.as_flattened().len() as u64;
+    }
+
+    /// The sums; `None` if they are not finite, which those of numbers that are not finite never
+    /// are.
+    pub fn total(&self) -> Option<ErrorSums> {
+        let (signal, noise): (f64, f64) = (self.signal.iter().sum(), self.noise.iter().sum());
+        (signal.is_finite() && noise.is_finite()).then(|| ErrorSums {
+            elements: self.elements,
+            not_finite: 0,
+            signal,
+            noise,
+            amax: self.amax.into_iter().fold(0.0, larger),
+            max_error: self.max_error.into_iter().fold(0.0, larger),
+        })
+    }
+}
+
 /// Of two numbers, one instruction.
 #[inline(always)]
 fn larger(a: f64, b: f64) -> f64 {

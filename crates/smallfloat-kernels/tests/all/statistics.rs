@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use crate::common::{CLASSES, data};
 use smallfloat::Datum;
-use smallfloat_kernels::{Bf16, ClassSums, Element, ErrorSums, F16, Level, amax};
+use smallfloat_kernels::{Bf16, ClassSums, Element, ErrorSums, F16, Level, ScaledErrors, amax};
 
 /// All that cells tell.
 fn contents<T: Element>(cells: &ClassSums<T>) -> String {
@@ -214,6 +214,65 @@ fn error_sums_go_by_eight_lanes() {
     }
     let sums = ErrorSums::of(&values, &quantized);
     assert_eq!((sums.signal.to_bits(), sums.noise.to_bits()), (signal.to_bits(), noise.to_bits()));
+}
+
+/// Of a block in groups the sums are those of the documentation, element by element; where a number
+/// is not finite there are none.
+#[test]
+fn errors_of_products_with_scales() {
+    let mut state = 9;
+    let mut random = || crate::common::scramble(&mut state);
+    for (elements, group) in [(1 << 14, 32), (1 << 14, 1 << 14), (808, 8), (4992, 208), (0, 8)] {
+        #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+        let x: Vec<f64> = (0..elements).map(|_| (random() >> 12) as f64 / 1e15 - 2.0).collect();
+        #[expect(clippy::cast_precision_loss, reason = "below 2^24")]
+        let values: Vec<f32> = (0..elements).map(|_| (random() >> 40) as f32 / 8e6 - 1.0).collect();
+        #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+        let scales: Vec<f64> = (0..elements / group).map(|_| (random() >> 32) as f64 / 1e9).collect();
+        let (mut signal, mut noise, mut amax, mut max_error) = ([0.0_f64; 8], [0.0_f64; 8], 0.0_f64, 0.0_f64);
+        for (i, (x, value)) in x.iter().zip(&values).enumerate() {
+            let error = x - f64::from(*value) * scales[i / group];
+            signal[i % 8] += x * x;
+            noise[i % 8] += error * error;
+            amax = amax.max(x.abs());
+            max_error = max_error.max(error.abs());
+        }
+        let sum = |lanes: [f64; 8]| lanes.into_iter().fold(0.0, |sum, lane| sum + lane);
+        let expected = ErrorSums {
+            elements: elements as u64,
+            not_finite: 0,
+            signal: sum(signal),
+            noise: sum(noise),
+            amax,
+            max_error,
+        };
+        let sums = |x: &[f64], values: &[f32], scales: &[f64]| {
+            let mut sums = ScaledErrors::default();
+            for ((x, values), &scale) in x.chunks(group).zip(values.chunks(group)).zip(scales) {
+                sums.add(x, values, scale);
+            }
+            sums.total()
+        };
+        assert_eq!(sums(&x, &values, &scales), Some(expected), "{elements} in groups of {group}");
+        let products: Vec<f64> =
+            values.iter().enumerate().map(|(i, value)| f64::from(*value) * scales[i / group]).collect();
+        assert_eq!(ErrorSums::of(&x, &products), expected, "{elements} in groups of {group}");
+        if elements == 0 {
+            continue;
+        }
+        for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let with = |at: usize| {
+                let mut x = x.clone();
+                x[at] = odd;
+                x
+            };
+            assert_eq!(sums(&with(0), &values, &scales), None);
+            assert_eq!(sums(&with(elements - 1), &values, &scales), None);
+            let mut scales = scales.clone();
+            scales[elements / group - 1] = odd;
+            assert_eq!(sums(&x, &values, &scales), None);
+        }
+    }
 }
 
 /// Sums, largest values and ratios with values typed in: whole lanes, a rest, and pairs that are
