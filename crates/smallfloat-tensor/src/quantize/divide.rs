@@ -15,102 +15,41 @@
 //! * *Two scales are no worse.* The scale of a block may itself be divided by one of the tensor. If
 //!   that has at most 24 bits too, its product with x is an exact f64 of at most 48, and the first
 //!   fact holds with 2^−48 and 2^−49.
+//! * *Rounded to nearest, a quotient by one scale is as good*, if p · s has no more bits than the type
+//!   of x. If x is not p · s, it is at least u away from it, one place of the type there, and x / s
+//!   at least u / s from p. That is more than half a place around p: half of one times s is less
+//!   than u, as s · 2^e(p) ≤ p · s < 2^(e(p · s) + 1). So the quotient does not become p, nor a number
+//!   beyond it. In f64 that holds for every x and scales of 24 bits, in f32 for those of 12, as long
+//!   as the quotient is a normal number.
 //! * *A product with the reciprocal of the scale is enough*: it is off by 2^−52 at most, so that
 //!   rounded to 50 bits it is p if x = p·s, and on the same side of p as x / s if not.
 //!
-//! So short operands are divided by a power of two in f32, by other scales in f64 and rounded to
-//! odd to f32, and the encoder of f32 has vector kernels. Everything else takes [`Divisor::apply`]
-//! and the encoder of f64.
+//! So short operands are divided in f32 by a power of two or a scale of few bits, by other scales
+//! in f64; what is divided in f64 is rounded to odd to f32, and the encoder of f32 has vector
+//! kernels. Everything else takes [`Divisor::apply`] and the encoder of f64.
 
 use std::ops::Range;
 
 use smallfloat::{Codebook, Format, Projection};
-use smallfloat_kernels::{Element, Encoder, EventCounts, RandomWords, to_odd};
+use smallfloat_kernels::{Element, Encoder, EventCounts, Lanes, Level, RandomWords, to_odd};
 
 use crate::error::{Result, refuse};
 use crate::file::stream::StoredCode;
+use crate::quantize::lists::{IntegerEncoder, ListEncoder};
 use crate::quantize::per_tensor::encoded;
-use crate::scale::rule::{Divisor, is_far_from_places, times_power};
+use crate::scale::rule::{Divisor, is_far_from_places, is_power_of_two, times_power};
 
 /// How the elements of a tensor are divided and encoded.
 #[derive(Debug)]
 pub(crate) enum Quotients {
-    /// Operands of at most 24 bits, elements of at most 8, no random words.
+    /// Elements of at most 8 bits, no random words.
     Short(Encoder<f32>),
     /// All others, with the bits below those of places where rounding changes.
     Long(Encoder<f64>, u64),
-    /// Elements that are values in a list.
+    /// Integers in place of a format's elements.
+    Integers(IntegerEncoder),
+    /// Values in a list, which need no quotients.
     List(ListEncoder),
-}
-
-/// An encoder to the nearest of values in a list. The middles between neighbours are numbers of f64
-/// with an even last bit, as the values have 24 bits and lie within 28 binades, so that quotients
-/// that are rounded to odd lie on the same side of them as the exact ones.
-///
-/// How many limits a quotient has reached is looked up: the line is cut into pieces of one width,
-/// so that none has two limits. Whatever is rounded where a piece is found, a larger quotient is in
-/// no lower piece. So limits of lower pieces are below the quotient, those of higher ones above it,
-/// and one comparison decides.
-#[derive(Debug)]
-pub(crate) struct ListEncoder {
-    /// The least quotients that have the next value, ascending, and a NaN.
-    limits: Vec<f64>,
-    /// The codes of values, ascending.
-    codes: Vec<u8>,
-    /// For each piece the number of limits in lower ones.
-    below: Vec<u8>,
-    /// How many pieces a unit has.
-    pieces: f64,
-    /// The bits below those of the middles.
-    low_bits: u64,
-}
-
-impl ListEncoder {
-    pub(crate) fn new(codebook: Codebook) -> Self {
-        let codes: Vec<u32> = codebook.ascending().collect();
-        let value = |code: u32| f64::from(codebook.value(code));
-        let limit = |(rank, pair): (usize, &[u32])| {
-            let middle = f64::midpoint(value(pair[0]), value(pair[1]));
-            if codebook.is_tie_up(rank) { middle } else { middle.next_up() }
-        };
-        let mut limits: Vec<f64> = codes.windows(2).enumerate().map(limit).collect();
-        let (lowest, highest) = (limits[0], limits[limits.len() - 1]);
-        let middles = codes.windows(2).map(|pair| f64::midpoint(value(pair[0]), value(pair[1])));
-        let zeros = middles.filter(|&x| x != 0.0).map(|x| x.to_bits().trailing_zeros()).min().unwrap_or(0);
-        // Middles around 1 have bits up to the 52nd.
-        let low_bits = (1 << zeros.min(52)) - 1;
-        let mut count = limits.len();
-        let (pieces, below) = loop {
-            let pieces = f64::from(u32::try_from(count).expect("pieces are few")) / (highest - lowest);
-            let places: Vec<usize> =
-                limits.iter().map(|&limit| piece(limit, lowest, pieces, count)).collect();
-            if places.windows(2).all(|pair| pair[0] < pair[1]) {
-                let lower = |at: usize| places.partition_point(|&place| place < at);
-                let below = (0..count).map(|at| u8::try_from(lower(at)).expect("at most 255 limits"));
-                break (pieces, below.collect());
-            }
-            count *= 2;
-        };
-        limits.push(f64::NAN);
-        let codes = codes.iter().map(|code| code.to_le_bytes()[0]).collect();
-        Self { limits, codes, below, pieces, low_bits }
-    }
-
-    fn encode<C: StoredCode>(&self, quotients: &[f64], codes: &mut [C]) {
-        let (lowest, count) = (self.limits[0], self.below.len());
-        for (place, &q) in codes.iter_mut().zip(quotients) {
-            let below = usize::from(self.below[piece(q, lowest, self.pieces, count)]);
-            let rank = below + usize::from(self.limits[below] <= q);
-            *place = C::from_code(self.codes[rank].into());
-        }
-    }
-}
-
-/// The piece of the line that a number is in, of so many; a NaN is in the first.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts stop at the ends")]
-fn piece(x: f64, lowest: f64, pieces: f64, count: usize) -> usize {
-    (((x - lowest) * pieces) as u32 as usize).min(count - 1)
 }
 
 /// Quotients on their way to the encoder, and its codes.
@@ -118,49 +57,98 @@ fn piece(x: f64, lowest: f64, pieces: f64, count: usize) -> usize {
 pub(crate) struct Division {
     short: Vec<f32>,
     long: Vec<f64>,
+    /// The scales of groups.
+    short_scales: Vec<f32>,
+    long_scales: Vec<f64>,
+    inverses: Vec<Inverse>,
 }
 
 impl Quotients {
-    /// For an element format and a projection; `is_short` says that elements have at most 24
-    /// significant bits, at exponents of f32.
-    pub(crate) fn new(
-        element: &Format,
-        projection: &Projection,
-        length: usize,
-        is_short: bool,
-    ) -> Result<Self> {
+    /// For an element format and a projection.
+    pub(crate) fn new(element: &Format, projection: &Projection, length: usize) -> Result<Self> {
         let (lowest, highest) = element.exponent_range();
         let inside = lowest - element.precision().cast_signed() > -120 && highest < 120;
-        if is_short && inside && element.width() <= 8 && !projection.rounding.is_stochastic() {
+        if inside && element.width() <= 8 && !projection.rounding.is_stochastic() {
             return Encoder::for_length(element, projection, length).map(Self::Short).map_err(refuse);
         }
         // Random words may round anywhere, so that no quotient is far from where that changes.
-        let low_bits = if projection.rounding.is_stochastic() { 0 } else { (1 << PLACE_ZEROS) - 1 };
+        let low_bits = if projection.rounding.is_stochastic() { 0 } else { LOW_BITS };
         let encoder = Encoder::for_length(element, projection, length).map_err(refuse)?;
         Ok(Self::Long(encoder, low_bits))
     }
 
-    /// Makes room for so many quotients.
-    pub(crate) fn begin(&self, division: &mut Division, count: usize) {
-        match self {
-            Self::Short(_) => division.short.resize(count, 0.0),
-            Self::Long(..) | Self::List(_) => division.long.resize(count, 0.0),
-        }
+    /// For elements that are values in a list.
+    pub(crate) fn of_list(codebook: Codebook) -> Self {
+        let list = || ListEncoder::new(codebook).map(Self::List);
+        IntegerEncoder::new(codebook).map(Self::Integers).or_else(list).expect("longer lists are integers")
     }
 
-    /// Puts the quotients of these values at these places.
+    /// Makes room for so many quotients.
+    pub(crate) fn begin(&self, division: &mut Division, count: usize) {
+        if matches!(self, Self::Short(_) | Self::Integers(_)) {
+            division.short.resize(count, 0.0);
+        }
+        division.long.resize(count, 0.0);
+    }
+
+    /// Puts the quotients of these values at these places; the codes of values in a list, which
+    /// need none, at once.
     #[inline(always)]
-    pub(crate) fn divide<T: Element>(
+    pub(crate) fn divide<T: Element, C: StoredCode>(
         &self,
         division: &mut Division,
         places: Range<usize>,
         values: &[T],
         divisor: Divisor,
+        codes: &mut [C],
     ) {
-        match self {
-            Self::Short(_) => divide_short(values, divisor, &mut division.short[places]),
-            &Self::Long(_, low_bits) => divide_long(values, divisor, low_bits, &mut division.long[places]),
-            Self::List(list) => divide_long(values, divisor, list.low_bits, &mut division.long[places]),
+        match (self, T::lanes(values)) {
+            // Short operands: those of f64 may have more bits.
+            (Self::Short(_) | Self::Integers(_), Lanes::F64(_)) => {
+                let (short, long) = (&mut division.short[places.clone()], &mut division.long[places]);
+                divide_long(values, divisor, LOW_BITS, long);
+                narrow_to_odd(long, short);
+            }
+            (Self::Short(_) | Self::Integers(_), _) => {
+                divide_short(values, divisor, &mut division.short[places]);
+            }
+            (&Self::Long(_, low_bits), _) => {
+                divide_long(values, divisor, low_bits, &mut division.long[places]);
+            }
+            (Self::List(list), _) => list.encode(divisor, values, codes),
+        }
+    }
+
+    /// Divides groups of this length, which follow each other, by their scales, each a number or
+    /// NaN, and returns `true`; or `false` where that needs more care.
+    pub(crate) fn divide_groups<T: Element>(
+        &self,
+        division: &mut Division,
+        length: usize,
+        values: &[T],
+        scale: impl Fn(usize) -> f64,
+    ) -> bool {
+        let groups = 0..values.len() / length;
+        match (self, T::lanes(values)) {
+            (Self::Short(_) | Self::Integers(_), Lanes::F32(values)) => {
+                let scales = &mut division.short_scales;
+                scales.clear();
+                scales.extend(groups.map_while(|group| few_bits(scale(group))));
+                let are_all = scales.len() == values.len() / length;
+                are_all && divide_in_order(length, values, scales, &mut division.short)
+            }
+            (Self::Short(_) | Self::Integers(_), Lanes::F64(values)) => {
+                let (scales, inverses) = (&mut division.long_scales, &mut division.inverses);
+                scales.clear();
+                scales.extend(groups.map(scale));
+                if !scales.iter().fold(true, |all, &scale| all & is_power_of_two(scale)) {
+                    return divide_in_order(length, values, scales, &mut division.short);
+                }
+                inverses.clear();
+                inverses.extend(scales.iter().map(|scale| Inverse(1.0 / scale)));
+                divide_in_order(length, values, inverses, &mut division.short)
+            }
+            _ => false,
         }
     }
 
@@ -184,16 +172,158 @@ impl Quotients {
         match self {
             Self::Short(encoder) => encoded(encoder, &division.short[places], codes, words, counted),
             Self::Long(encoder, _) => encoded(encoder, &division.long[places], codes, words, counted),
-            Self::List(encoder) => {
-                encoder.encode(&division.long[places], codes);
+            Self::Integers(encoder) => {
+                encoder.encode(&division.short[places], codes);
                 EventCounts::default()
             }
+            // Codes were put in place of quotients.
+            Self::List(_) => EventCounts::default(),
         }
     }
 }
 
-/// Zeros at the end of the places in f64 where rounding to at most 11 bits changes.
-const PLACE_ZEROS: u32 = 40;
+/// A normal number of f32 with at most 12 significant bits.
+fn few_bits(scale: f64) -> Option<f32> {
+    const BITS: u32 = 12;
+    let is_short = scale.to_bits() & ((1 << (53 - BITS)) - 1) == 0;
+    let in_range = (f64::from(f32::MIN_POSITIVE)..=f64::from(f32::MAX)).contains(&scale);
+    #[expect(clippy::cast_possible_truncation, reason = "a number of f32")]
+    (is_short && in_range).then_some(scale as f32)
+}
+
+/// What elements of a type are divided by.
+trait Divides<T>: Copy {
+    /// The quotient rounded to nearest, and then to odd in f32; and 0 if that is a normal number,
+    /// or zero as the element, else 1.
+    fn quotient(self, x: T) -> (f32, u32);
+}
+
+impl Divides<Self> for f32 {
+    #[inline(always)]
+    fn quotient(self, x: Self) -> (Self, u32) {
+        let q = x / self;
+        // Comparisons with NaN do not hold.
+        let is_normal = u32::from(q.abs() >= Self::MIN_POSITIVE) & u32::from(q.abs() <= Self::MAX);
+        let is_zero = u32::from(x == 0.0) & u32::from(q == 0.0);
+        (q, 1 ^ (is_normal | is_zero))
+    }
+}
+
+impl Divides<Self> for f64 {
+    #[inline(always)]
+    fn quotient(self, x: Self) -> (f32, u32) {
+        narrow_quotient(x, x / self)
+    }
+}
+
+/// The inverse of a power of two.
+#[derive(Clone, Copy, Debug)]
+struct Inverse(f64);
+
+impl Divides<f64> for Inverse {
+    #[inline(always)]
+    fn quotient(self, x: f64) -> (f32, u32) {
+        narrow_quotient(x, x * self.0)
+    }
+}
+
+#[inline(always)]
+fn narrow_quotient(x: f64, q: f64) -> (f32, u32) {
+    let (odd, is_other) = narrow(q);
+    let is_zero = u32::from(x == 0.0) & u32::from(q == 0.0);
+    (odd, is_other & (1 ^ is_zero))
+}
+
+/// Quotients of groups that follow each other; `false` if one is not among the normal numbers.
+fn divide_in_order<T: Copy, S: Divides<T>>(
+    length: usize,
+    values: &[T],
+    scales: &[S],
+    quotients: &mut [f32],
+) -> bool {
+    /// Flags that do not wait for each other.
+    const LANES: usize = 16;
+    let mut others = [0; LANES];
+    Level::detected().vectorize(
+        #[inline(always)]
+        || {
+            // Loops of a known length stay in registers.
+            if length == LANES {
+                let groups = values.as_chunks::<LANES>().0.iter().zip(quotients.as_chunks_mut::<LANES>().0);
+                for ((values, quotients), &scale) in groups.zip(scales) {
+                    divide_lanes(values, scale, quotients, &mut others);
+                }
+                return;
+            }
+            let groups = values.chunks_exact(length).zip(quotients.chunks_exact_mut(length));
+            for ((values, quotients), &scale) in groups.zip(scales) {
+                let (whole, rest) = values.as_chunks::<LANES>();
+                let (quotients, last) = quotients.as_chunks_mut::<LANES>();
+                for (values, quotients) in whole.iter().zip(quotients) {
+                    divide_lanes(values, scale, quotients, &mut others);
+                }
+                for (x, place) in rest.iter().zip(last) {
+                    divide_lanes(
+                        &[*x],
+                        scale,
+                        std::array::from_mut(place),
+                        others.first_chunk_mut().expect("one"),
+                    );
+                }
+            }
+        },
+    );
+    others.iter().all(|&other| other == 0)
+}
+
+/// Divides elements, and marks what is not among the normal numbers.
+#[inline(always)]
+fn divide_lanes<T: Copy, S: Divides<T>, const N: usize>(
+    values: &[T; N],
+    scale: S,
+    quotients: &mut [f32; N],
+    others: &mut [u32; N],
+) {
+    for lane in 0..N {
+        let (q, is_other) = scale.quotient(values[lane]);
+        quotients[lane] = q;
+        others[lane] |= is_other;
+    }
+}
+
+/// Numbers of f64, rounded to odd.
+#[inline(always)]
+fn narrow_to_odd(long: &[f64], short: &mut [f32]) {
+    for (short, long) in short.chunks_mut(RUN).zip(long.chunks(RUN)) {
+        let mut others = 0;
+        for (short, &long) in short.iter_mut().zip(long) {
+            let (q, is_other) = narrow(long);
+            *short = q;
+            others |= is_other & u32::from(long != 0.0);
+        }
+        if others != 0 {
+            short.iter_mut().zip(long).for_each(|(short, &long)| *short = to_odd(long));
+        }
+    }
+}
+
+/// A number of f64 rounded to odd; and 0 if it is among the normal numbers of f32, else 1, where it
+/// may be anything. In lanes of one width, which [`to_odd`] has not.
+#[inline(always)]
+pub(crate) fn narrow(x: f64) -> (f32, u32) {
+    /// Bits that f32 has not.
+    const BELOW: u64 = (1 << 29) - 1;
+    let bits = x.to_bits();
+    let odd = f64::from_bits((bits | ((bits & BELOW) + BELOW)) & !BELOW);
+    // Comparisons with NaN do not hold.
+    let is_large = odd.abs() >= f64::from(f32::MIN_POSITIVE);
+    let is_normal = u32::from(is_large) & u32::from(odd.abs() <= f64::from(f32::MAX));
+    #[expect(clippy::cast_possible_truncation, reason = "f32 has all bits of normal numbers")]
+    (odd as f32, 1 ^ is_normal)
+}
+
+/// The bits in f64 below those of places where rounding to at most 11 bits changes.
+const LOW_BITS: u64 = (1 << 40) - 1;
 
 /// Quotients x · over / unit, exact or rounded to odd near f64 numbers whose `low_bits` are all 0.
 #[inline(always)]
@@ -341,51 +471,39 @@ mod tests {
         assert_eq!(to_odd(-0.0).to_bits(), (-0.0_f32).to_bits());
     }
 
-    /// Every limit of every list and its neighbours, what lies between and beyond, NaN: the look-up
-    /// counts the limits that are reached. Of products of limits and scales, and their neighbours,
-    /// the code is that of the quotient rounded to odd.
-    #[test]
-    fn lists_are_looked_up_as_counted() {
-        for &list in Codebook::ALL {
-            let encoder = ListEncoder::new(list);
-            let limits = &encoder.limits[..encoder.limits.len() - 1];
-            assert!(limits.is_sorted() && limits.len() + 1 == list.len());
-            let counted = |q: f64| encoder.codes[limits.iter().filter(|&&limit| limit <= q).count()];
-            let coded = |q: &[f64]| {
-                let mut codes = vec![0_u8; q.len()];
-                encoder.encode(q, &mut codes);
-                codes
-            };
-            let mut quotients = vec![0.0, -0.0, 1e300, -1e300, f64::INFINITY, -f64::INFINITY, f64::NAN];
-            quotients.extend(limits.iter().flat_map(|&x| [x.next_down(), x, x.next_up()]));
-            quotients.extend((-40_000..40_000).map(|i| f64::from(i) / 299.0));
-            quotients.extend((-40_000..40_000).map(|i| f64::from(i) / 29_999.0));
-            let expected: Vec<u8> = quotients.iter().map(|&q| counted(q)).collect();
-            assert_eq!(coded(&quotients), expected, "{list}");
-
-            let quotients = Quotients::List(ListEncoder::new(list));
-            for scale in [0.3_f32, 1.0 / 3.0, 7.0, 1e-30, 1.999_999_9, 0.001_234].map(f64::from) {
-                let near = |&x: &f64| {
-                    let x = x * scale;
-                    let down = x.next_down().next_down();
-                    [down, x.next_down(), x, x.next_up(), x.next_up().next_up()]
-                };
-                let values: Vec<f64> = limits.iter().flat_map(near).chain([0.0, -0.0]).collect();
-                let divisor = Divisor::new(scale);
-                let expected: Vec<u8> = values.iter().map(|&x| counted(divisor.apply(x))).collect();
-                let (mut division, mut codes) = (Division::default(), vec![0_u8; values.len()]);
-                quotients.begin(&mut division, values.len());
-                quotients.divide(&mut division, 0..values.len(), &values, divisor);
-                let generator = smallfloat::random::Philox { seed: 0, stream: 0 }.into();
-                let words = RandomWords { generator, first_element: 0 };
-                quotients.encode(&division, 0, &mut codes, words, false);
-                assert_eq!(codes, expected, "{list} {scale:e}");
-            }
-        }
+    /// The codes of a group's quotients.
+    fn coded<T: Element>(quotients: &Quotients, values: &[T], divisor: Divisor) -> Vec<u16> {
+        let (mut division, mut codes) = (Division::default(), vec![0_u16; values.len()]);
+        quotients.begin(&mut division, values.len());
+        quotients.divide(&mut division, 0..values.len(), values, divisor, &mut codes);
+        encode(quotients, &division, &mut codes);
+        codes
     }
 
-    /// Of x = p·s and its neighbours in f32, where rounding changes, and of extreme operands: the
-    /// short way and the long one give the codes of `Divisor::apply`, which is proved.
+    fn encode(quotients: &Quotients, division: &Division, codes: &mut [u16]) {
+        let generator = smallfloat::random::Philox { seed: 0, stream: 0 }.into();
+        let words = RandomWords { generator, first_element: 0 };
+        quotients.encode(division, 0, codes, words, true);
+    }
+
+    /// The codes of groups of a length with one scale, the last of which has fewer elements and is
+    /// left out, if they are divided together.
+    fn coded_together<T: Element>(
+        quotients: &Quotients,
+        values: &[T],
+        length: usize,
+        scale: f64,
+    ) -> Option<Vec<u16>> {
+        let values = &values[..values.len() / length * length];
+        let (mut division, mut codes) = (Division::default(), vec![0_u16; values.len()]);
+        quotients.begin(&mut division, values.len());
+        let is_divided = quotients.divide_groups(&mut division, length, values, |_| scale);
+        encode(quotients, &division, &mut codes);
+        is_divided.then_some(codes)
+    }
+
+    /// Of x = p·s and its neighbours, where rounding changes, and of extreme operands: all ways
+    /// give the codes of `Divisor::apply`, which is proved.
     #[test]
     fn both_ways_round_once() {
         let mut scales: Vec<f64> =
@@ -398,15 +516,15 @@ mod tests {
             let ratio = |unit: f64| (unit / over, Divisor::Ratio { unit, over });
             divisors.extend([448.0, 1.0, 0.1015625, 15.0, 2.0_f64.powi(-9)].map(ratio));
         }
+        let (mut together, mut short_together) = (0, 0);
         for format in [E4M3FN, E5M2, E2M1FN, Format::cfloat8_1_4_3(0).unwrap()] {
             for &rounding in Rounding::DETERMINISTIC {
                 let projection = format.default_projection().with_rounding(rounding);
                 let projection = projection.with_saturation(Saturation::SatFinite);
-                let short = Quotients::new(&format, &projection, usize::MAX, true).unwrap();
-                let long = Quotients::new(&format, &projection, usize::MAX, false).unwrap();
-                let (Quotients::Short(_), Quotients::Long(encoder, _)) = (&short, &long) else {
-                    panic!("{format} {rounding:?}")
-                };
+                let short = Quotients::new(&format, &projection, usize::MAX).unwrap();
+                let encoder = Encoder::new(&format, &projection).unwrap();
+                let long = Quotients::Long(encoder.clone(), LOW_BITS);
+                assert!(matches!(short, Quotients::Short(_)), "{format} {rounding:?}");
                 for &(scale, divisor) in &divisors {
                     let mut values = vec![0.0, -0.0, 1e-40, f64::from(f32::MAX), f64::NAN, f64::INFINITY];
                     for code in 0..=format.max_code() {
@@ -417,34 +535,53 @@ mod tests {
                             values.extend([x.next_down(), x, x.next_up()].map(f64::from));
                         }
                     }
-                    let coded = |quotients: &Quotients, values: &[f64]| {
-                        let (mut division, mut codes) = (Division::default(), vec![0_u16; values.len()]);
-                        quotients.begin(&mut division, values.len());
-                        quotients.divide(&mut division, 0..values.len(), values, divisor);
-                        let generator = smallfloat::random::Philox { seed: 0, stream: 0 }.into();
-                        let words = RandomWords { generator, first_element: 0 };
-                        quotients.encode(&division, 0, &mut codes, words, true);
-                        codes
-                    };
                     let expected = |values: &[f64]| {
                         let exact: Vec<f64> = values.iter().map(|&x| divisor.apply(x)).collect();
                         let mut expected = vec![0_u16; values.len()];
                         encoder.encode_uncounted(&exact, &mut expected);
                         expected
                     };
-                    let short = coded(&short, &values);
-                    assert_eq!(short, expected(&values), "{format} {rounding:?} {scale:e}");
-                    // Neighbours in f64, where rounded quotients are wrong.
+                    #[expect(clippy::cast_possible_truncation, reason = "numbers of f32")]
+                    let narrow: Vec<f32> = values.iter().map(|&x| x as f32).collect();
+                    let what = format!("{format} {rounding:?} {scale:e}");
+                    assert_eq!(coded(&short, &narrow, divisor), expected(&values), "{what}");
+                    // Neighbours in f64.
                     for code in 0..=format.max_code() {
                         let place = format.decode_f64(code).value;
                         for x in [place * scale, place * 1.0625 * scale, place * 1.125 * scale] {
                             values.extend([x.next_down(), x, x.next_up()]);
                         }
                     }
-                    let long = coded(&long, &values);
-                    assert_eq!(long, expected(&values), "{format} {rounding:?} {scale:e}");
+                    assert_eq!(coded(&short, &values, divisor), expected(&values), "{what}");
+                    assert_eq!(coded(&long, &values, divisor), expected(&values), "{what}");
+                    if matches!(divisor, Divisor::Ratio { .. }) {
+                        continue;
+                    }
+                    // Together, without those that ask for more care: the others are then the most.
+                    let is_usual = |x: f64| x == 0.0 || (1e-35..1e35).contains(&(x / scale).abs());
+                    let usual: Vec<f64> = values.iter().copied().filter(|&x| is_usual(x)).collect();
+                    let short_usual: Vec<f32> =
+                        narrow.iter().copied().filter(|&x| is_usual(x.into())).collect();
+                    for length in [16, 32, 21] {
+                        for values in [&values, &usual] {
+                            let found = coded_together(&short, values, length, scale);
+                            together += usize::from(found.is_some());
+                            let expected = expected(&values[..values.len() / length * length]);
+                            assert!(found.is_none_or(|found| found == expected), "{what} {length}");
+                        }
+                        for values in [&narrow, &short_usual] {
+                            let found = coded_together(&short, values, length, scale);
+                            short_together += usize::from(found.is_some());
+                            let values: Vec<f64> = values.iter().map(|&x| x.into()).collect();
+                            let expected = expected(&values[..values.len() / length * length]);
+                            assert!(found.is_none_or(|found| found == expected), "{what} {length}");
+                        }
+                    }
                 }
             }
         }
+        // Of eleven usual scales one is too small for the largest elements; seven have few bits.
+        let ways = 4 * Rounding::DETERMINISTIC.len() * 3;
+        assert!(together >= 8 * ways && short_together >= 5 * ways, "{together} {short_together} of {ways}");
     }
 }

@@ -15,13 +15,14 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use smallfloat::Format;
-use smallfloat_kernels::{Encoder, Level, StepTable, quotients_to_odd};
+use smallfloat_kernels::{Encoder, Level, StepTable, quotients_to_odd, to_odd};
 
 use crate::error::{Result, refuse};
 use crate::file::stream::StoredCode;
 use crate::layout::grid::{Grid, Tile};
+use crate::quantize::divide::narrow;
 use crate::quantize::powers::largest_of_groups;
-use crate::scale::rule::{Scale, ScaleSpec, ScaledElement};
+use crate::scale::rule::{Extent, Scale, ScaleSpec, ScaledElement, is_far_from_places};
 
 /// Fewer elements are not worth the tables.
 const LEAST_ELEMENTS: usize = 1 << 11;
@@ -119,6 +120,39 @@ impl FloatScales {
         Some(Self { tables: Arc::clone(tables), ratio, scales, steps })
     }
 
+    /// The codes of scales by largest magnitudes of f64.
+    pub(crate) fn codes_of_long(&self, largest: &[f64]) -> Vec<u8> {
+        /// The bits below those of places where the rounding of scales of a byte changes.
+        const LOW_BITS: u64 = (1 << 40) - 1;
+        let (over, max) = self.ratio;
+        let mut codes = vec![0; largest.len()];
+        let mut quotients = vec![0.0; largest.len().min(CHOSEN_SCALES)];
+        for (largest, codes) in largest.chunks(CHOSEN_SCALES).zip(codes.chunks_mut(CHOSEN_SCALES)) {
+            let quotients = &mut quotients[..largest.len()];
+            let mut others = 0;
+            Level::detected().vectorize(
+                #[inline(always)]
+                || {
+                    for (q, &amax) in quotients.iter_mut().zip(largest) {
+                        let product = amax * over;
+                        let quotient = product / max;
+                        let (odd, is_other) = narrow(quotient);
+                        *q = odd;
+                        let is_near = u32::from(!is_far_from_places(product, quotient, LOW_BITS));
+                        others |= (is_near | is_other) & u32::from(amax != 0.0);
+                    }
+                },
+            );
+            if others != 0 {
+                for (q, &amax) in quotients.iter_mut().zip(largest) {
+                    *q = to_odd(Extent { amax, ..Extent::default() }.over(max, over));
+                }
+            }
+            self.round(quotients, codes, || largest.iter().map(|&amax| amax == 0.0));
+        }
+        codes
+    }
+
     /// The codes of the scales of a tile's groups; `None` if an element is not finite.
     pub(crate) fn codes(
         &self,
@@ -173,14 +207,25 @@ impl FloatScales {
         let (over, max) = self.ratio;
         let quotients = &mut quotients[..largest.len()];
         quotients_to_odd(Level::detected(), over, max, largest, quotients);
+        self.round(quotients, codes, || largest.iter().map(|&amax| amax == 0.0));
+    }
+
+    /// The codes of scales by quotients that are exact or rounded to odd; `are_zeros` says which
+    /// groups are zeros.
+    fn round<I: Iterator<Item = bool>>(
+        &self,
+        quotients: &[f32],
+        codes: &mut [u8],
+        are_zeros: impl Fn() -> I,
+    ) {
         self.tables.encoder.encode_uncounted(quotients, codes);
         let (zeros, least) = self.tables.ends;
         for code in codes.iter_mut() {
             *code = (*code).max(least);
         }
         // Most groups are none of zeros.
-        if largest.iter().fold(f32::MAX, |least, &amax| amax.min(least)) == 0.0 {
-            for (code, _) in codes.iter_mut().zip(largest).filter(|(_, amax)| **amax == 0.0) {
+        if are_zeros().fold(false, |any, is_zero| any | is_zero) {
+            for (code, _) in codes.iter_mut().zip(are_zeros()).filter(|(_, is_zero)| *is_zero) {
                 *code = zeros;
             }
         }
@@ -332,7 +377,7 @@ mod tests {
         assert!(shared.scales(&spec, &elements, 0.5, 16).unwrap().is_none());
     }
 
-    /// Around each place where the rule's code changes, and at ends.
+    /// Around each place where the rule's code changes, and at ends, in f32 and in f64.
     #[test]
     fn codes_of_scales_are_those_of_the_rules() {
         for (format, element) in
@@ -364,6 +409,18 @@ mod tests {
                     let scale = spec.choose(&scaled, &Extent::of(&[x]), global);
                     assert_eq!(u64::from(code), scale.code, "{format} {element} {rule} {global:e} {x:e}");
                     assert_eq!(*floats.scale(code), scale);
+                }
+                let mut long: Vec<f64> = values.iter().map(|&x| x.into()).collect();
+                for pair in floats.scales.windows(2) {
+                    for place in [pair[1].unit, f64::midpoint(pair[0].unit, pair[1].unit)] {
+                        let near = place * factor;
+                        long.extend([near.next_down().next_down(), near.next_down(), near, near.next_up()]);
+                    }
+                }
+                long.extend([5e-324, 1e-300, 1e300, f64::MAX]);
+                for (&x, code) in long.iter().zip(floats.codes_of_long(&long)) {
+                    let scale = spec.choose(&scaled, &Extent::of(&[x]), global);
+                    assert_eq!(u64::from(code), scale.code, "{format} {element} {rule} {global:e} {x:e}");
                 }
                 values[5] = f32::INFINITY;
                 assert_eq!(floats.codes(&grid, (&tile, &tile), values.len(), &values), None);

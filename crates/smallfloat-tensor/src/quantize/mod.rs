@@ -11,6 +11,7 @@ pub(crate) mod divide;
 pub(crate) mod floats;
 pub(crate) mod folder;
 pub(crate) mod global;
+pub(crate) mod lists;
 pub(crate) mod loader;
 pub(crate) mod output;
 pub(crate) mod per_group;

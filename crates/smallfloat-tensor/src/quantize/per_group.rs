@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use smallfloat::Format;
 use smallfloat::random::Philox;
-use smallfloat_kernels::{ErrorSums, EventCounts, Level, PowerScales};
+use smallfloat_kernels::{ErrorSums, EventCounts, Lanes, Level, PowerScales};
 
 use crate::error::{Result, refuse};
 use crate::file::pipeline::ordered;
@@ -27,12 +27,12 @@ use crate::layout::grid::{Grid, PIECE_ELEMENTS, TILE_ELEMENTS, Tile, index};
 use crate::layout::packing::Packing;
 use crate::options::{Container, Nonfinite, Options};
 use crate::progress::{Progress, stream_of_name};
-use crate::quantize::divide::{Division, ListEncoder, Quotients};
+use crate::quantize::divide::{Division, Quotients};
 use crate::quantize::floats::{FloatScales, SharedScales};
 use crate::quantize::global::{Statistics, TensorScale};
 use crate::quantize::loader::{Loader, Room};
 use crate::quantize::output::{CodeParts, Output, Part};
-use crate::quantize::powers::power_scales;
+use crate::quantize::powers::{largest_of_groups, power_scales};
 use crate::quantize::search::Searcher;
 use crate::report::{BiasRange, ScaleReport, TensorReport};
 use crate::scale::bias::choose::BiasLadder;
@@ -40,6 +40,7 @@ use crate::scale::range::MagnitudeRange;
 use crate::scale::rule::{Extent, Scale, ScaledElement, power};
 use crate::stored::numbers::Held;
 use crate::stored::reader::CodeValues;
+use crate::stored::short::Short;
 use crate::stored::view::f64_decoder;
 
 /// The work on one tensor: what it depends on, and nothing that it changes.
@@ -50,6 +51,8 @@ pub(crate) struct PerGroup<'a> {
     quotients: Quotients,
     /// Of codes, where errors are counted.
     decoder: Option<CodeValues>,
+    /// The same in f32, where that holds all values and codes are those of a layout.
+    short_decoder: Option<Short>,
     /// Whether all elements are numbers of f32.
     is_short: bool,
     /// Tables and the decoder of FP8 codes, where those are stored.
@@ -70,11 +73,23 @@ pub(crate) struct PerGroup<'a> {
 /// The scales that elements of a tile are divided by.
 #[derive(Clone, Copy)]
 enum Scales<'a> {
-    /// Codes of E8M0, for elements of f32.
+    /// Codes of E8M0.
     Powers(&'a [u8]),
-    /// Codes of a small float, for elements of f32.
+    /// Codes of a small float.
     Floats(&'a FloatScales, &'a [u8]),
     Any(&'a [Scale]),
+}
+
+impl Scales<'_> {
+    /// The scale of a group, where it is a number of f64; else NaN.
+    #[inline(always)]
+    fn exact(&self, group: usize) -> f64 {
+        match self {
+            Self::Powers(codes) => power(i32::from(codes[group]) - 127),
+            Self::Floats(floats, codes) => floats.scale(codes[group]).exact(),
+            Self::Any(scales) => scales[group].exact(),
+        }
+    }
 }
 
 /// What a thread holds.
@@ -91,6 +106,8 @@ struct Scratch<T, C> {
 struct Work {
     division: Division,
     decoded: Vec<f64>,
+    /// As `decoded`, before the scales.
+    values: Vec<f32>,
 }
 
 /// Where the codes of a tile are.
@@ -176,8 +193,8 @@ const MAX_BIASES: usize = 1 << 16;
 /// Elements that are divided and encoded at once: their quotients stay in the first cache.
 const ENCODED_ELEMENTS: u64 = 1 << 12;
 
-/// Elements whose errors are added up at once.
-const SUMMED_ELEMENTS: u64 = 1 << 14;
+/// Elements whose errors are added up at once: a block of the sums.
+const SUMMED_ELEMENTS: u64 = ErrorSums::BLOCK as u64;
 
 impl<'a> PerGroup<'a> {
     /// For a tensor; `shared` keeps what is the same for all tensors with these options.
@@ -209,13 +226,19 @@ impl<'a> PerGroup<'a> {
         let stream = stream_of_name(loader.name);
         let is_short = loader.is_short();
         let quotients = match options.codebook {
-            Some(codebook) => Quotients::List(ListEncoder::new(codebook)),
-            None => Quotients::new(&element, &projection, length, is_short)?,
+            Some(codebook) => Quotients::of_list(codebook),
+            None => Quotients::new(&element, &projection, length)?,
         };
         let decoder = match options.codebook {
             _ if !reports => None,
             Some(codebook) => Some(CodeValues::List(codebook::values(codebook))),
             None => Some(CodeValues::Format(f64_decoder(&element, usize::MAX)?)),
+        };
+        let short_decoder = match &decoder {
+            Some(decoder) if options.container == Container::Native => {
+                Short::new(&element, decoder, options.codebook.is_none(), usize::MAX)
+            }
+            _ => None,
         };
         let (mut powers, mut floats) = (None, None);
         if let (Quotients::Short(encoder), Some(spec)) = (&quotients, &options.scale)
@@ -230,6 +253,7 @@ impl<'a> PerGroup<'a> {
             floats,
             quotients,
             decoder,
+            short_decoder,
             is_short,
             relabel,
             infinities,
@@ -520,18 +544,7 @@ impl<'a> PerGroup<'a> {
             return Ok(vec![scale; count]);
         }
         if let Some(spec) = &self.options.scale {
-            let mut extents = vec![Extent::default(); count];
-            Level::detected().vectorize(
-                #[inline(always)]
-                || {
-                    self.loader.grid.each_group(
-                        tile,
-                        groups,
-                        #[inline(always)]
-                        |group, range| extents[group].merge(&Extent::of(&held[range])),
-                    );
-                },
-            );
+            let extents = self.extents(tile, groups, held);
             if let Some(searcher) = &self.searcher {
                 return Ok(self.searched(searcher, tile, groups, held, &extents));
             }
@@ -556,6 +569,30 @@ impl<'a> PerGroup<'a> {
             Ok(Scale::of_bias(self.ladder.group(range, &mut room, parts, weighed)?))
         };
         groups.all().zip(&ranges).map(chosen).collect()
+    }
+
+    /// What decides the scales of a tile's groups.
+    fn extents<T: Held>(&self, tile: &Tile, groups: &Tile, held: &[T]) -> Vec<Extent> {
+        let (grid, count) = (&self.loader.grid, index(groups.elements()));
+        if let Lanes::F32(held) = T::lanes(held)
+            && !held.is_empty()
+            && let Some(largest) = largest_of_groups(grid, (tile, groups), count, held)
+        {
+            return largest.into_iter().map(Extent::of_finite).collect();
+        }
+        let mut extents = vec![Extent::default(); count];
+        Level::detected().vectorize(
+            #[inline(always)]
+            || {
+                grid.each_group(
+                    tile,
+                    groups,
+                    #[inline(always)]
+                    |group, range| extents[group].merge(&Extent::of(&held[range])),
+                );
+            },
+        );
+        extents
     }
 
     /// The scales of least error for the groups of a tile that is at hand.

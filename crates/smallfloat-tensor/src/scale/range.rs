@@ -95,6 +95,7 @@ macro_rules! look {
                 values.iter().fold(false, |any, &x| any | ($short(x).abs() < limit))
             }
 
+            #[inline(always)]
             fn any_positive_below(values: &[Self], limit: f64) -> bool {
                 let limit = limit as $lane;
                 values.iter().map(|&x| $short(x).abs()).fold(false, |any, x| any | ((x > 0.0) & (x < limit)))

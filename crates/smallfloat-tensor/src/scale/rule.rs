@@ -21,7 +21,7 @@
 
 use smallfloat::formats::{BINARY16, BINARY32, E4M3FN, E8M0FNU};
 use smallfloat::{Codebook, Datum, F16, Format, Preset, Projection, Rounding, Saturation};
-use smallfloat_kernels::{Lanes, Level, largest_of_groups};
+use smallfloat_kernels::{Element, Lanes, Level, largest_of_groups};
 
 use crate::error::{Error, Result, by_name};
 use crate::scale::range::Scan;
@@ -160,6 +160,11 @@ impl Extent {
         }
     }
 
+    /// Of finite elements, some of which there are, with this largest magnitude.
+    pub(crate) fn of_finite(amax: f32) -> Self {
+        Self { amax: amax.into(), finite: true, nan: false, infinite: false }
+    }
+
     /// As [`of`](Self::of), for many elements.
     pub(crate) fn of_many<T: Scan>(values: &[T]) -> Self {
         let mut amax = [0.0];
@@ -167,7 +172,7 @@ impl Extent {
             && !short.is_empty()
             && largest_of_groups(Level::detected(), short.len(), short, &mut amax)
         {
-            return Self { amax: amax[0].into(), finite: true, nan: false, infinite: false };
+            return Self::of_finite(amax[0]);
         }
         Level::detected().vectorize(
             #[inline(always)]
@@ -268,6 +273,11 @@ impl Scale {
         let short = self.value as f32;
         let exact = self.is_exact() && f64::from(short).to_bits() == self.value.to_bits();
         (exact && short > 0.0 && short.is_finite()).then_some(short)
+    }
+
+    /// The scale as a number, where it is one of f64; else NaN.
+    pub(crate) fn exact(&self) -> f64 {
+        if self.is_exact() { self.value } else { f64::NAN }
     }
 
     /// The value of an element, to nearest even, or to odd for what will be rounded again.
@@ -454,7 +464,9 @@ impl ScaleSpec {
         } else if self.format == BINARY32 {
             f64::from(f32::from_bits(u32::try_from(code).expect("binary32 codes have 32 bits")))
         } else if self.format == BINARY16 && !code & 0x7c00 != 0 {
-            F16::from_bits(u16::try_from(code).expect("binary16 codes have 16 bits")).to_f64()
+            let bits = u16::try_from(code).expect("binary16 codes have 16 bits");
+            // Of two ways to the same number the faster one.
+            Element::to_f64(F16::from_bits(bits))
         } else {
             let exact = self.format.decode(code).to_f64();
             exact.unwrap_or_else(|| self.format.decode_f64(code).value)

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use smallfloat::{Bf16, F16};
-use smallfloat_kernels::{Code, Decoder, LanesMut};
+use smallfloat_kernels::{Code, Decoder, LanesMut, Level};
 
 use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
 use crate::file::formats::source::Source;
 use crate::file::stream::code_at;
 use crate::layout::convention::Order;
-use crate::layout::grid::index;
+use crate::layout::grid::{Grid, index};
 use crate::scale::rule::Scale;
 use crate::stored::numbers::{Held, of_bf16};
 use crate::stored::scaled::Scaled;
@@ -32,6 +32,8 @@ pub(crate) struct Reader<'a> {
     products: Vec<[f64; CODES]>,
     /// Where all products are numbers of f32, and it was asked for.
     short: Option<Short>,
+    /// Where that was asked for, and they are not: codes whose values are numbers of f32.
+    elements: Option<Short>,
 }
 
 /// Codes of four bits.
@@ -117,6 +119,7 @@ impl<'a> Reader<'a> {
             scales,
             products: Vec::new(),
             short: None,
+            elements: None,
         })
     }
 
@@ -128,13 +131,13 @@ impl<'a> Reader<'a> {
 
     /// Returns a reader that says whether all elements are numbers of f32, and reads them as such.
     pub(crate) fn asked_for_f32(self) -> Result<Self> {
-        let short = self.find_short()?;
-        Ok(Self { short, ..self })
+        let (short, elements) = self.find_short()?;
+        Ok(Self { short, elements, ..self })
     }
 
-    /// What codes stand for, if all products are numbers of f32.
-    fn find_short(&self) -> Result<Option<Short>> {
-        let Some(decoder) = &self.decoder else { return Ok(None) };
+    /// What codes stand for, if all products are numbers of f32, or else if the values are.
+    fn find_short(&self) -> Result<(Option<Short>, Option<Short>)> {
+        let Some(decoder) = &self.decoder else { return Ok((None, None)) };
         let length = length(self.tensor);
         let short = match &self.tensor.stored {
             Stored::Codes(codes) => Short::new(&codes.0, decoder, true, length),
@@ -142,8 +145,10 @@ impl<'a> Reader<'a> {
             Stored::Wide | Stored::Other => None,
         };
         match (short, self.tensor.scaled()) {
-            (Some(short), Some(scaled)) if !short.fits_all(self.source, scaled, &self.scales)? => Ok(None),
-            (short, _) => Ok(short),
+            (Some(short), Some(scaled)) if !short.fits_all(self.source, scaled, &self.scales)? => {
+                Ok((None, Some(short)))
+            }
+            (short, _) => Ok((short, None)),
         }
     }
 
@@ -239,6 +244,15 @@ impl<'a> Reader<'a> {
                         Ok(())
                     });
                 }
+                if let (Some(elements), LanesMut::F64(values), None) =
+                    (&self.elements, T::lanes_mut(values), &self.transposed)
+                {
+                    return in_parts(scaled, first, values, &mut |first, values| {
+                        let part = self.part(scaled, (first, values.len()), Scaled::read_bytes)?;
+                        self.multiply(elements, (&scaled.grid, first), &part, values);
+                        Ok(())
+                    });
+                }
                 return self.read_products(scaled, first, values, &|scale, element| {
                     T::of_f64(scale.times(element, self.odd))
                 });
@@ -254,6 +268,38 @@ impl<'a> Reader<'a> {
             _ => each(bytes, values, |x| T::of_f32(of_bf16(Bf16::from_bits(u16::from_le_bytes(x))))),
         }
         Ok(())
+    }
+
+    /// The products of codes, whose values are numbers of f32, from `first` on with the scales of
+    /// their groups.
+    fn multiply(&self, elements: &Short, (grid, first): (&Grid, u64), part: &Part<u8>, values: &mut [f64]) {
+        /// Elements whose values stay in the first cache.
+        const STRIP: usize = 1 << 11;
+        let mut decoded = [0.0; STRIP];
+        let strips = values.chunks_mut(STRIP).zip(part.codes.chunks(STRIP));
+        for (first, (values, codes)) in (first..).step_by(STRIP).zip(strips) {
+            let decoded = &mut decoded[..codes.len()];
+            elements.decode(codes, decoded);
+            Level::detected().vectorize(
+                #[inline(always)]
+                || {
+                    grid.each_run(
+                        first,
+                        values.len(),
+                        #[inline(always)]
+                        |group, range| {
+                            let scale = part.scale(group);
+                            let pairs = values[range.clone()].iter_mut().zip(&decoded[range]);
+                            if scale.is_exact() {
+                                pairs.for_each(|(value, &x)| *value = f64::from(x) * scale.value);
+                            } else {
+                                pairs.for_each(|(value, &x)| *value = scale.times(x.into(), self.odd));
+                            }
+                        },
+                    );
+                },
+            );
+        }
     }
 
     /// Reads elements as whatever `product` makes of a scale and an element.
@@ -377,5 +423,8 @@ fn length(tensor: &TensorView) -> usize {
 
 /// Sets each value to what `of` makes of its bytes.
 fn each<const N: usize, T>(bytes: &[u8], values: &mut [T], of: impl Fn([u8; N]) -> T) {
-    values.iter_mut().zip(bytes.as_chunks().0).for_each(|(value, &bytes)| *value = of(bytes));
+    Level::detected().vectorize(
+        #[inline(always)]
+        || values.iter_mut().zip(bytes.as_chunks().0).for_each(|(value, &bytes)| *value = of(bytes)),
+    );
 }

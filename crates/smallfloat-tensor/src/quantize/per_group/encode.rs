@@ -9,8 +9,8 @@ use crate::file::stream::StoredCode;
 use crate::layout::fp8_remap::Counts;
 use crate::layout::grid::{Tile, index};
 use crate::quantize::divide::Quotients;
-use crate::quantize::powers::power_codes;
-use crate::scale::rule::{Divisor, Scale};
+use crate::quantize::powers::{largest_of_long_groups, power_codes, power_codes_of_long};
+use crate::scale::rule::{Divisor, Scale, power};
 use crate::stored::numbers::Held;
 
 impl PerGroup<'_> {
@@ -24,12 +24,28 @@ impl PerGroup<'_> {
         (tile, groups): (&Tile, &Tile),
         done: &mut TileResult,
     ) -> Option<Vec<u8>> {
-        let Lanes::F32(short) = T::lanes(held) else { return None };
-        if short.is_empty() {
+        if held.is_empty() {
             // There may be groups even so.
             return None;
         }
         let (grid, count) = (&self.loader.grid, index(groups.elements()));
+        let short = match T::lanes(held) {
+            Lanes::F32(short) => short,
+            Lanes::F64(long) => {
+                let largest = largest_of_long_groups(grid, (tile, groups), count, long)?;
+                let (of_scales, scales);
+                if let Some(floats) = &self.floats {
+                    of_scales = floats.codes_of_long(&largest);
+                    scales = Scales::Floats(floats, &of_scales);
+                } else {
+                    of_scales = power_codes_of_long(self.powers?, &largest)?;
+                    scales = Scales::Powers(&of_scales);
+                }
+                done.events = self.encode(held, place, work, (tile, groups), scales);
+                return Some(of_scales);
+            }
+            Lanes::F16(_) | Lanes::Bf16(_) => return None,
+        };
         if let Some(floats) = &self.floats {
             let steps = floats.steps().filter(|_| !self.reports);
             if let (Some(steps), Some(length)) = (steps, grid.group_length(tile)) {
@@ -75,30 +91,44 @@ impl PerGroup<'_> {
             rounding => rounding,
         };
         for (strip, range) in Self::strips(tile, ENCODED_ELEMENTS) {
+            let first = range.start;
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
             self.quotients.begin(division, values.len());
+            let in_order = |length: usize| {
+                let scale = |group: usize| scales.exact(first / length + group);
+                self.quotients.divide_groups(division, length, values, scale)
+            };
+            let is_short_power = matches!((scales, T::lanes(values)), (Scales::Powers(_), Lanes::F32(_)));
+            let length = self.loader.grid.group_length(tile).and(self.loader.grid.group_length(&strip));
+            let is_divided = !is_short_power && length.is_some_and(in_order);
             Level::detected().vectorize(
                 #[inline(always)]
                 || {
+                    if is_divided {
+                        return;
+                    }
                     self.loader.grid.each_group(
                         &strip,
                         groups,
                         #[inline(always)]
                         |group, range| {
-                            let values = &values[range.clone()];
+                            let (values, codes) = (&values[range.clone()], &mut codes[range.clone()]);
                             match (scales, T::lanes(values)) {
-                                (Scales::Powers(codes), Lanes::F32(values)) => {
+                                (Scales::Powers(scales), Lanes::F32(values)) => {
                                     let quotients = Quotients::short(division, range);
-                                    PowerScales::divide(codes[group], rounding, values, quotients);
+                                    PowerScales::divide(scales[group], rounding, values, quotients);
                                 }
-                                (Scales::Powers(_), _) => {}
-                                (Scales::Floats(floats, codes), _) => {
-                                    let divisor = self.divisor(floats.scale(codes[group]));
-                                    self.quotients.divide(division, range, values, divisor);
+                                (Scales::Powers(scales), _) => {
+                                    let divisor = Divisor::new(power(i32::from(scales[group]) - 127));
+                                    self.quotients.divide(division, range, values, divisor, codes);
+                                }
+                                (Scales::Floats(floats, scales), _) => {
+                                    let divisor = self.divisor(floats.scale(scales[group]));
+                                    self.quotients.divide(division, range, values, divisor, codes);
                                 }
                                 (Scales::Any(scales), _) => {
                                     let divisor = self.divisor(&scales[group]);
-                                    self.quotients.divide(division, range, values, divisor);
+                                    self.quotients.divide(division, range, values, divisor, codes);
                                 }
                             }
                         },
@@ -127,7 +157,14 @@ impl PerGroup<'_> {
         }
         // The encoder sees quotients; whether an operand is subnormal is a matter of the source.
         events.flags = events.flags & Flags::from_bits_truncate(!Flags::DENORMAL.bits());
-        if T::any_positive_below(held, smallest_normal(self.loader.numbers.dtype())) {
+        let limit = smallest_normal(self.loader.numbers.dtype());
+        let any_below = || {
+            Level::detected().vectorize(
+                #[inline(always)]
+                || T::any_positive_below(held, limit),
+            )
+        };
+        if limit > 0.0 && any_below() {
             events.flags |= Flags::DENORMAL;
         }
         events

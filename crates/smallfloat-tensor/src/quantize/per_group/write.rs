@@ -1,6 +1,8 @@
 //! What is written of a tile: its scales, its codes as the container asks for them, and the errors.
 
-use super::{PerGroup, Place, SUMMED_ELEMENTS, Stored, TileResult, Work};
+use smallfloat_kernels::{ErrorSums, Level, ScaledErrors};
+
+use super::{ENCODED_ELEMENTS, PerGroup, Place, SUMMED_ELEMENTS, Stored, TileResult, Work};
 use crate::error::Result;
 use crate::file::stream::StoredCode;
 use crate::layout::fp8_remap::{Counts, Table};
@@ -95,7 +97,7 @@ impl PerGroup<'_> {
         stored: Stored<'_>,
         done: &mut TileResult,
     ) -> Result<()> {
-        let (codes, decoded) = (place.codes, &mut work.decoded);
+        let codes = place.codes;
         for (strip, range) in Self::strips(tile, SUMMED_ELEMENTS) {
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
             if let Some((relabel, _)) = &self.relabel {
@@ -107,6 +109,11 @@ impl PerGroup<'_> {
                     });
                 });
             }
+            if let Some(sums) = self.errors_in_f32((values, codes), work, (&strip, groups), stored) {
+                done.sums = done.sums.then(sums);
+                continue;
+            }
+            let decoded = &mut work.decoded;
             let relabeled = self.relabel.as_ref().map(|(_, decoder)| decoder);
             let Some(decoder) = relabeled.or(self.decoder.as_ref()) else { continue };
             decoded.resize(values.len(), 0.0);
@@ -126,6 +133,43 @@ impl PerGroup<'_> {
             None => self.write_codes(tile, codes, done),
         }
         Ok(())
+    }
+
+    /// The errors of a strip whose groups have whole lanes, with codes decoded to f32; `None` where
+    /// there is no such decoder, or something is not finite.
+    fn errors_in_f32<T: Held, C: StoredCode>(
+        &self,
+        (values, codes): (&[T], &[C]),
+        work: &mut Work,
+        (strip, groups): (&Tile, &Tile),
+        stored: Stored<'_>,
+    ) -> Option<ErrorSums> {
+        let (decoder, codes) = (self.short_decoder.as_ref()?, C::bytes(codes)?);
+        let grid = &self.loader.grid;
+        let are_whole = [strip.column, strip.columns, grid.block_columns].iter().all(|n| n.is_multiple_of(8));
+        if !are_whole {
+            return None;
+        }
+        let (mut sums, decoded) = (ScaledErrors::default(), &mut work.values);
+        for (piece, range) in Self::strips(strip, ENCODED_ELEMENTS) {
+            let values = &values[range.clone()];
+            decoded.resize(values.len(), 0.0);
+            decoder.decode(&codes[range], decoded);
+            Level::detected().vectorize(
+                #[inline(always)]
+                || {
+                    grid.each_group(
+                        &piece,
+                        groups,
+                        #[inline(always)]
+                        |group, range| {
+                            sums.add(&values[range.clone()], &decoded[range], stored.scales[group]);
+                        },
+                    );
+                },
+            );
+        }
+        sums.total()
     }
 
     fn write_codes<C: StoredCode>(&self, tile: &Tile, codes: &[C], done: &mut TileResult) {
