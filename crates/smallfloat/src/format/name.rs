@@ -333,14 +333,21 @@ const KNOWN_ELSEWHERE: [(&str, &str); 18] = [
 ];
 
 /// Names that other programs have for what is no format here, and why it is none.
-const NO_FORMATS: [(&str, &str); 6] = [
+const NO_FORMATS: [(&str, &str); 10] = [
     ("binary128", "it has 128 bits; formats have at most 32, or are binary64"),
     ("float128", "it has 128 bits; formats have at most 32, or are binary64"),
     ("fp80", "it has 80 bits; formats have at most 32, or are binary64"),
-    ("int8", "its codes are integers"),
-    ("int4", "its codes are integers"),
     ("uint8", "its codes are integers"),
+    ("nf4", LIST),
+    ("sf4", LIST),
+    ("bnb-fp4", LIST),
+    ("int4", LIST),
+    ("int8", LIST),
+    ("mxint8", LIST),
 ];
+
+/// Why a [`Codebook`](crate::codebook::Codebook) is none.
+const LIST: &str = "it is a list of values, to and from which numbers are converted; operations take formats";
 
 fn unknown(name: &str) -> Error {
     const AMBIGUOUS: [(&str, &str); 3] = [

@@ -1,7 +1,7 @@
 //! Codebooks: values against their sources, and nearest values against integers.
 #![expect(clippy::float_cmp, clippy::cast_possible_truncation, reason = "values are exact")]
 
-use smallfloat::{Codebook, Exact, codebook::Ties};
+use smallfloat::{Codebook, Exact, Format, codebook::Ties};
 
 /// 24-bit numbers as multiples of 2^−40.
 fn units(x: f32) -> i128 {
@@ -142,5 +142,14 @@ fn nearest_values() {
         assert_eq!([-1e300, 1e300].map(|x| codebook.encode_f64(x)), ends);
         assert_eq!(codebook.encode_f64(f64::NAN), None);
         assert_eq!(codebook.value(codebook.encode(Exact::Cancelled).unwrap()), 0.0);
+    }
+}
+
+/// Where a format is asked for, a list's name is refused as one.
+#[test]
+fn lists_are_no_formats() {
+    for codebook in Codebook::ALL {
+        let message = codebook.name().parse::<Format>().unwrap_err().to_string();
+        assert!(message.contains("is no format here: it is a list of values"), "{message}");
     }
 }

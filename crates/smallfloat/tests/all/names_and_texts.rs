@@ -69,7 +69,7 @@ fn wrong_names_say_what_would_be_right() {
             "`float128` is no format here: it has 128 bits; formats have at most 32, or are binary64",
         ),
         ("pxr24", "did you mean `ieee:k=24,p=16`"),
-        ("int8", "`int8` is no format here: its codes are integers"),
+        ("uint8", "`uint8` is no format here: its codes are integers"),
         ("quince", "unknown format `quince`: names are"),
         ("cfloat8_1_4_3:bais=3", "bias and subnormals"),
         ("ieee:k=6,q=3", "k and p"),
