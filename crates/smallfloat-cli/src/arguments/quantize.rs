@@ -141,11 +141,21 @@ pub(crate) fn negative(word: &str) -> Negative {
     word.parse().expect("the parser of arguments lets no other word pass")
 }
 
-/// Takes this many threads from now on.
-pub(crate) fn use_threads(threads: Option<u16>) -> Result<()> {
-    let Some(threads) = threads else { return Ok(()) };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
-    pool.build_global().context("--threads")
+/// How many threads there are.
+#[derive(clap::Args, Debug)]
+pub(crate) struct ThreadArgs {
+    /// How many threads [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+impl ThreadArgs {
+    /// Takes so many from now on.
+    pub(crate) fn take(&self) -> Result<()> {
+        let Some(threads) = self.threads else { return Ok(()) };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
+        pool.build_global().context("--threads")
+    }
 }
 
 /// Returns whether tensors have one bias each, so that pictures show their exponents beside its

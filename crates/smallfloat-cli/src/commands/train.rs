@@ -17,7 +17,7 @@ use smallfloat_train::{
 };
 
 use crate::arguments::files::check_outputs;
-use crate::arguments::quantize::use_threads;
+use crate::arguments::quantize::ThreadArgs;
 use crate::charts::train::{Shift, TrainPicture};
 use crate::render::output::Output;
 use crate::render::progress::Ticker;
@@ -97,9 +97,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOW", default_value = "f32")]
     accumulate: Accumulation,
 
-    /// How many threads [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    threads: ThreadArgs,
 
     /// Refuse a run that needs more memory, by an estimate made before it begins, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 8192, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
@@ -222,7 +221,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     };
     let inputs = [data, args.config.as_deref(), args.checkpoint.as_deref()];
     check_outputs(&outputs, inputs.into_iter().flatten(), args.overwrite)?;
-    use_threads(args.threads)?;
+    args.threads.take()?;
     let loaded = Loaded::read(&args.data).context("--data")?;
     if let Some(folder) = &args.checkpoint {
         fs::create_dir_all(folder).with_context(|| format!("--checkpoint `{}`", folder.display()))?;

@@ -8,7 +8,7 @@ use anyhow::{Result, bail, ensure};
 use smallfloat_tensor::{Options, quantize};
 
 use crate::arguments::files::{Input, check_outputs, note_leftovers, note_not_copied};
-use crate::arguments::quantize::{RecipeArgs, bias_in_words, has_histograms, rounding_in_words, use_threads};
+use crate::arguments::quantize::{RecipeArgs, ThreadArgs, bias_in_words, has_histograms, rounding_in_words};
 use crate::arguments::quantize::{check_patterns, write_certificate};
 use crate::arguments::results::ResultArgs;
 use crate::render::output::{Message, Output, message};
@@ -66,9 +66,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 
-    /// How many threads [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    threads: ThreadArgs,
 
     /// Don't read the output back
     #[arg(long)]
@@ -126,7 +125,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     if is_folder {
         note_leftovers(&args.output);
     }
-    use_threads(args.threads)?;
+    args.threads.take()?;
     let input = Input::open(&args.input)?;
     check_patterns(&patterns, input.path())?;
 

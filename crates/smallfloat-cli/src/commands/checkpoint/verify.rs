@@ -12,7 +12,7 @@ use smallfloat_tensor::{
 };
 
 use crate::arguments::files::Input;
-use crate::arguments::quantize::{NEGATIVE, negative, use_threads};
+use crate::arguments::quantize::{NEGATIVE, ThreadArgs, negative};
 use crate::arguments::rounding::ProjectionArgs;
 use crate::render::output::Output;
 use crate::render::progress::Bar;
@@ -65,9 +65,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RULE", value_parser = NEGATIVE, requires = "source")]
     negative: Option<String>,
 
-    /// How many threads [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    threads: ThreadArgs,
 
     /// Print a JSON object
     #[arg(long)]
@@ -102,7 +101,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let declared = args.declared()?;
-    use_threads(args.threads)?;
+    args.threads.take()?;
     let input = Input::open(&args.file)?;
     if let Some(path) = &args.certificate {
         return certificate(args, path, &input, out);

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use smallfloat_tensor::{Applied, Plan, apply};
 
 use crate::arguments::files::note_leftovers;
-use crate::arguments::quantize::use_threads;
+use crate::arguments::quantize::ThreadArgs;
 use crate::render::output::Output;
 use crate::render::progress::Bar;
 use crate::render::{report, text as words};
@@ -41,9 +41,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "I")]
     shard: Option<usize>,
 
-    /// How many threads [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    threads: ThreadArgs,
 
     /// Don't read the output back
     #[arg(long)]
@@ -60,7 +59,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
         None => task()?,
     };
     let plan = Plan::read(&args.plan)?;
-    use_threads(args.threads)?;
+    args.threads.take()?;
     for path in [plan.shard_path(shard), plan.report_path(shard)].iter().flatten() {
         note_leftovers(path);
     }
