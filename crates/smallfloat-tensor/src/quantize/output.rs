@@ -79,9 +79,15 @@ impl Output<'_> for Tiles<'_> {
         if part != Part::Scales {
             return self.inner.write_at(part, offset, bytes);
         }
-        for (group, &byte) in (offset..).zip(bytes) {
-            let place = place_in_tiles(group / self.columns, group % self.columns, self.columns);
-            self.bytes[index(place)] = byte;
+        // Nothing is divided by the number of columns for each of them.
+        let columns = self.columns.max(1);
+        let (mut row, mut column) = (offset / columns, offset % columns);
+        for &byte in bytes {
+            self.bytes[index(place_in_tiles(row, column, self.columns))] = byte;
+            column += 1;
+            if column == self.columns {
+                (row, column) = (row + 1, 0);
+            }
         }
         Ok(())
     }

@@ -7,7 +7,7 @@
 //! not said.
 
 use smallfloat::Format;
-use smallfloat_kernels::Decoder;
+use smallfloat_kernels::{Decoder, Level};
 
 use crate::error::Result;
 use crate::file::formats::source::Source;
@@ -77,6 +77,8 @@ pub(crate) struct Short {
     pub(crate) values: Box<[f32; 256]>,
     /// Of a format, where its bits are those of the values.
     pub(crate) decoder: Option<Decoder<f32>>,
+    /// What signed bytes are multiplied by, where the values are such multiples.
+    step: Option<f32>,
     bounds: Bounds,
     all_finite: bool,
 }
@@ -109,7 +111,12 @@ impl Short {
             decoder.decode(&bytes, &mut decoded);
             decoded.map(f32::to_bits) == values.map(f32::to_bits)
         });
-        Some(Self { values, decoder, bounds, all_finite })
+        // Of integers in two's complement.
+        let multiple = |byte: u8| f32::from(byte.cast_signed()) * values[1];
+        let are_multiples =
+            (0..=u8::MAX).all(|byte| values[usize::from(byte)].to_bits() == multiple(byte).to_bits());
+        let step = are_multiples.then_some(values[1]);
+        Some(Self { values, decoder, step, bounds, all_finite })
     }
 
     /// Returns whether the products with a scale are numbers of f32.
@@ -189,7 +196,10 @@ impl Short {
     pub(crate) fn decode(&self, codes: &[u8], values: &mut [f32]) {
         match &self.decoder {
             Some(decoder) => decoder.decode(codes, values),
-            None => self.look_up(codes, values, 1.0),
+            None => Level::detected().vectorize(
+                #[inline(always)]
+                || self.look_up(codes, values, 1.0),
+            ),
         }
     }
 
@@ -214,16 +224,31 @@ impl Short {
             let (length, groups) = (index(length), values.len() / index(length));
             return decoder.decode_blocks(length, &factors[skipped..][..groups], codes, values);
         }
-        grid.each_run(first, values.len(), |group, range| {
-            let factor = factors[index((group.0 - row) * columns + group.1 - column)];
-            self.look_up(&codes[range.clone()], &mut values[range], factor);
-        });
+        Level::detected().vectorize(
+            #[inline(always)]
+            || {
+                grid.each_run(
+                    first,
+                    values.len(),
+                    #[inline(always)]
+                    |group, range| {
+                        let factor = factors[index((group.0 - row) * columns + group.1 - column)];
+                        self.look_up(&codes[range.clone()], &mut values[range], factor);
+                    },
+                );
+            },
+        );
     }
 
     #[inline(always)]
     fn look_up(&self, codes: &[u8], values: &mut [f32], factor: f32) {
-        for (value, &code) in values.iter_mut().zip(codes) {
-            *value = self.values[usize::from(code)] * factor;
+        let pairs = values.iter_mut().zip(codes);
+        match self.step {
+            // The same numbers, without a table.
+            Some(step) => pairs.for_each(|(value, code)| {
+                *value = f32::from(code.cast_signed()) * step * factor;
+            }),
+            None => pairs.for_each(|(value, &code)| *value = self.values[usize::from(code)] * factor),
         }
     }
 }
