@@ -126,6 +126,9 @@ pub(crate) fn check_empty(output: &Path, overwrite: bool) -> Result<()> {
             _ => Ok(()),
         },
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(_) if output.is_file() => {
+            Err(Error::unsupported(output, "this is a file; the output is a folder: name one"))
+        }
         Err(e) => Err(Error::io("write into", output, e)),
     }
 }
@@ -246,6 +249,7 @@ mod tests {
         let below = file.join("below");
         check_empty(&absent, false).unwrap();
         assert!(check_empty(&below, true).unwrap_err().to_string().contains("write into"));
+        assert!(check_empty(&file, true).unwrap_err().to_string().contains("this is a file"));
         assert_eq!(stale_files(&absent, &[]).unwrap(), [""; 0]);
         assert!(stale_files(&below, &[]).unwrap_err().to_string().contains("list"));
         assert!(OutputFolder::create(&absent.join("below"), &[], false).is_err());
