@@ -115,8 +115,8 @@ impl ScaledErrors {
         self.elements += x.as_flattened().len() as u64;
     }
 
-    /// The sums; `None` if they are not finite, which those of numbers that are not finite never
-    /// are.
+    /// Returns the sums; `None` if they are not finite, which those of numbers that are not finite
+    /// never are.
     pub fn total(&self) -> Option<ErrorSums> {
         let (signal, noise): (f64, f64) = (self.signal.iter().sum(), self.noise.iter().sum());
         (signal.is_finite() && noise.is_finite()).then(|| ErrorSums {
