@@ -15,18 +15,21 @@
 //! * *Two scales are no worse.* The scale of a block may itself be divided by one of the tensor. If
 //!   that has at most 24 bits too, its product with x is an exact f64 of at most 48, and the first
 //!   fact holds with 2^−48 and 2^−49.
-//! * *Rounded to nearest, a quotient by one scale is as good*, if p · s has no more bits than the type
-//!   of x. If x is not p · s, it is at least u away from it, one place of the type there, and x / s
-//!   at least u / s from p. That is more than half a place around p: half of one times s is less
-//!   than u, as s · 2^e(p) ≤ p · s < 2^(e(p · s) + 1). So the quotient does not become p, nor a number
-//!   beyond it. In f64 that holds for every x and scales of 24 bits, in f32 for those of 12, as long
-//!   as the quotient is a normal number.
+//! * *Rounded to nearest, a quotient by one scale is as good*, if p · s has no more bits than the
+//!   type of x. If x is not p · s, it is at least u away from it, one place of the type there, and
+//!   x / s at least u / s from p. That is more than half a place around p: half of one times s is
+//!   less than u, as s · 2^e(p) ≤ p · s < 2^(e(p · s) + 1). Below a power of two p · s it is u / 2,
+//!   and then s · 2^e(p) < p · s = 2^e(p · s), unless s is a power of two too and x / s exact. So
+//!   the quotient does not become p, nor a number beyond it. In f64 that holds for every x and
+//!   scales of 24 bits, in f32 for those of 12, as long as the quotient is a normal number.
 //! * *A product with the reciprocal of the scale is enough*: it is off by 2^−52 at most, so that
 //!   rounded to 50 bits it is p if x = p·s, and on the same side of p as x / s if not.
 //!
 //! So short operands are divided in f32 by a power of two or a scale of few bits, by other scales
 //! in f64; what is divided in f64 is rounded to odd to f32, and the encoder of f32 has vector
 //! kernels. Everything else takes [`Divisor::apply`] and the encoder of f64.
+
+pub(crate) mod lists;
 
 use std::ops::Range;
 
@@ -35,7 +38,7 @@ use smallfloat_kernels::{Element, Encoder, EventCounts, Lanes, Level, RandomWord
 
 use crate::error::{Result, refuse};
 use crate::file::stream::StoredCode;
-use crate::quantize::lists::{IntegerEncoder, ListEncoder};
+use crate::quantize::divide::lists::{IntegerEncoder, ListEncoder};
 use crate::quantize::per_tensor::encoded;
 use crate::scale::rule::{Divisor, is_far_from_places, is_power_of_two, times_power};
 

@@ -11,7 +11,6 @@ pub(crate) mod divide;
 pub(crate) mod floats;
 pub(crate) mod folder;
 pub(crate) mod global;
-pub(crate) mod lists;
 pub(crate) mod loader;
 pub(crate) mod output;
 pub(crate) mod per_group;

@@ -51,7 +51,7 @@ pub(crate) struct PerGroup<'a> {
     quotients: Quotients,
     /// Of codes, where errors are counted.
     decoder: Option<CodeValues>,
-    /// The same in f32, where that holds all values and codes are those of a layout.
+    /// The decoder of f32, where that holds all values and codes are those of a layout.
     short_decoder: Option<Short>,
     /// Whether all elements are numbers of f32.
     is_short: bool,
