@@ -280,7 +280,8 @@ impl<'a> Task<'a> {
 pub(crate) fn check_threads(threads: Option<usize>) -> PyResult<Option<usize>> {
     match threads {
         Some(0) => Err(PyValueError::new_err("threads must be at least 1, or None for one a core")),
-        threads => Ok(threads),
+        // What a slip of the keyboard asks for would take minutes to start.
+        threads => Ok(threads.map(|threads| threads.min(1 << 10))),
     }
 }
 

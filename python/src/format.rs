@@ -58,7 +58,12 @@ pub(crate) fn spec_of(fmt: &Bound<'_, PyAny>) -> PyResult<FormatSpec> {
     if let Ok(name) = fmt.cast::<PyString>() {
         return name.to_cow()?.parse().map_err(value_error);
     }
-    let name: Option<String> = interop(fmt.py())?.call_method1("dtype_name", (fmt,))?.extract()?;
+    // NumPy takes None for float64.
+    let name: Option<String> = if fmt.is_none() {
+        None
+    } else {
+        interop(fmt.py())?.call_method1("dtype_name", (fmt,))?.extract()?
+    };
     match name {
         Some(name) => name.parse().map_err(value_error),
         None => Err(PyTypeError::new_err(format!(

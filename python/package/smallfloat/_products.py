@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -87,10 +88,12 @@ def matmul(
     if not leading:
         result = row_products(a, rows, (fmt, fmt_b), *how)
     else:
-        a = np.broadcast_to(a, (*leading, *a.shape[-2:])).reshape(-1, *a.shape[-2:])
-        rows = np.broadcast_to(rows, (*leading, *rows.shape[-2:])).reshape(-1, *rows.shape[-2:])
+        count = math.prod(leading)
+        a = np.broadcast_to(a, (*leading, *a.shape[-2:])).reshape(count, *a.shape[-2:])
+        rows = np.broadcast_to(rows, (*leading, *rows.shape[-2:])).reshape(count, *rows.shape[-2:])
         parts = [row_products(x, y, (fmt, fmt_b), *how) for x, y in zip(a, rows, strict=True)]
-        empty = row_products(a[:0].reshape(-1, a.shape[-1]), rows[:0].reshape(-1, a.shape[-1]), (fmt, fmt_b), *how)
+        nothing = np.empty((0, a.shape[-1]), np.uint8)
+        empty = row_products(nothing.astype(a.dtype), nothing.astype(rows.dtype), (fmt, fmt_b), *how)
         result = np.array(parts, empty.dtype).reshape(*leading, a.shape[-2], rows.shape[-2])
     if row:
         result = result[..., 0, :]

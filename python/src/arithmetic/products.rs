@@ -33,12 +33,12 @@ struct Results {
     to: Format,
     projection: Projection,
     length: usize,
+    columns: usize,
 }
 
 impl Results {
     /// Row r of `a` times row c of `b` for all r and c.
     fn fill<C: Code, R: Code>(&self, dot: &Dot, a: &[C], b: &[C], results: &mut [R]) {
-        let columns = b.len() / self.length.max(1);
         let is_unit = matches!(dot.accumulate(), Accumulate::Unit(_) | Accumulate::Fused(_));
         if is_unit && self.length > 0 {
             // Matrix units have kernels for whole products.
@@ -52,7 +52,7 @@ impl Results {
         }
         results.par_iter_mut().enumerate().for_each(|(i, result)| {
             let row = |matrix: &'_ [C], i: usize| i * self.length..((i + 1) * self.length).min(matrix.len());
-            let (x, y) = (&a[row(a, i / columns)], &b[row(b, i % columns)]);
+            let (x, y) = (&a[row(a, i / self.columns)], &b[row(b, i % self.columns)]);
             let Rounded { value, .. } = dot.dot(x, y, &self.to, &self.projection);
             *result = R::truncate(value);
         });
@@ -84,7 +84,7 @@ pub(crate) fn row_products<'py>(
     let widths = [x_format.width(), y_format.width()];
     let (a, b) = (Input::codes(a, &formats.0, widths[0])?, Input::codes(b, &formats.1, widths[1])?);
     let shape = [a.shape()[0], b.shape()[0]];
-    let results = Results { to, projection, length: a.shape()[1] };
+    let results = Results { to, projection, length: a.shape()[1], columns: shape[1] };
     let mut output = Output::new(py, None, &shape, result_dtype(py, Some(&to)), &[])?;
     macro_rules! fill {
         ($type:ty) => {{
