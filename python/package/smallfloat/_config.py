@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import json
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -41,10 +42,27 @@ def recipe(
 ) -> dict[str, Any]:
     """What decides the bytes of quantized tensors, as the compiled part takes it."""
     found = dict(locals())
+    for word in ("granularity", "scale_rule", "rounding", "saturation", "preset", "nonfinite", "negative", "tensors"):
+        if not isinstance(found[word], (str, type(None))):
+            raise TypeError(f"{word} is a word, not {found[word]!r}")
+    for word in ("seed", "random_bits"):
+        if found[word] is not None and not 0 <= operator.index(found[word]) < 2**64:
+            raise ValueError(f"{word} is an integer in 0..2**64, not {found[word]}")
     found["bias"] = None if bias is None else str(bias)
     found["scale_format"] = None if scale_format is None else str(scale_format)
-    found["include"], found["exclude"] = list(include), list(exclude)
+    found["include"], found["exclude"] = patterns(include, "include"), patterns(exclude, "exclude")
     return found
+
+
+# Messages about keyword arguments name the function that users call.
+recipe.__qualname__ = "quantize"
+
+
+def patterns(given: Any, what: str) -> list[str]:
+    """Patterns of names as a list; a string would be taken for those of its letters."""
+    if isinstance(given, str):
+        raise TypeError(f"{what} is a list of patterns, not a string: write [{given!r}]")
+    return list(given)
 
 
 @functools.lru_cache(maxsize=256, typed=True)

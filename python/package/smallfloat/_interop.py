@@ -97,7 +97,7 @@ def enter(x: Any) -> tuple[np.ndarray, Callable[[Any], Any] | None]:
 def _from_torch(x: Any) -> np.ndarray:
     import torch
 
-    x = x.detach()
+    x = x.detach().resolve_neg()
     if x.device.type != "cpu":
         x = x.cpu()
     if x.dtype == torch.bfloat16:
@@ -165,9 +165,15 @@ def codes(x: np.ndarray, fmt: Any) -> np.ndarray:
     wanted = fmt.dtype
     dtype = x.dtype
     own = dtype_name(dtype) if dtype.itemsize <= 2 else None
+    if wanted.kind != "u":
+        raise TypeError(f"{fmt} has no codes here: its numbers are NumPy's own arrays of {wanted}")
+    if x.size == 0 and dtype == np.float64:
+        # What NumPy makes of an empty list.
+        return x.astype(wanted)
     if own is not None:
         if Format(own) != fmt:
             raise TypeError(f"the codes' dtype is {dtype}, which is not {fmt}")
+        x = x if dtype.isnative else x.astype(dtype.newbyteorder("="))
         return x.view(np.uint8 if dtype.itemsize == 1 else np.uint16)
     if dtype.kind not in "iu" or dtype.kind == "b":
         raise TypeError(f"codes of {fmt} are {wanted} (or any integers in 0..={fmt.max_code}), not {dtype}")
@@ -269,7 +275,7 @@ def _bits(x: np.ndarray, fmt: Format) -> np.ndarray:
     if fmt.dtype.kind == "u":
         return codes(x, fmt)
     wide, unsigned = (np.float32, np.uint32) if fmt.width == 32 else (np.float64, np.uint64)
-    if x.dtype == unsigned:
+    if x.dtype.newbyteorder("=") == unsigned:
         return x
     exact = x.astype(wide)
     if not np.array_equal(exact.astype(np.float64), x.astype(np.float64), equal_nan=True):

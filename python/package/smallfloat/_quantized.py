@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _core, _interop, formats
 from ._array import Array
-from ._config import LISTS, Config, dequantizer, element_format, entry_of_array, quantizer, recipe, width_of
+from ._config import LISTS, Config, dequantizer, element_format, entry_of_array, patterns, quantizer, recipe, width_of
 from ._core import Format
 from ._interop import is_masked, number_dtype, torch_dtype
 
@@ -43,7 +43,13 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 
 def _raw(name: str, array: Any) -> tuple[str, str, list[int], bytes]:
+    if not isinstance(name, str):
+        raise TypeError(f"names of tensors are words, not {type(name).__name__}")
     array = _interop.enter(array)[0]
+    if array.dtype.name not in NAMES:
+        raise TypeError(f"{name!r} has the dtype {array.dtype}, and files hold {', '.join(NAMES)}; `Array` and `quantize` make tensors of codes")
+    # Files are little-endian, as are all machines that this runs on.
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
     return name, NAMES[array.dtype.name], list(array.shape), np.ascontiguousarray(array).tobytes()
 
 
@@ -386,7 +392,8 @@ def load_values(
     ...     sf.load_values(path[1])["w"].sum()
     np.float32(64.0)
     """
-    return dict(_core.read_values(os.fspath(path), dtype, list(include), list(exclude)))
+    found = _core.read_values(os.fspath(path), dtype, patterns(include, "include"), patterns(exclude, "exclude"))
+    return dict(found)
 
 
 def _of_array(name: str, array: Array) -> QuantizedTensor:
@@ -436,7 +443,7 @@ def save(path: Any, tensors: Mapping[str, QuantizedTensor | Array | np.ndarray],
             digest = hashlib.sha256(_bytes(_interop.enter(tensor._parts[""])[0])).hexdigest()
             entries[name] = {**tensor._entry, "sha256": digest}
         else:
-            raw.append(_raw(name, np.asarray(tensor)))
+            raw.append(_raw(name, tensor))
     metadata = [("smallfloat.version", "1"), ("smallfloat.tensors", json.dumps(entries))] if entries else []
     _core.write_tensors(_output(path), raw, metadata, overwrite)
 

@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from .. import _core, _quantized, formats
-from .._config import Config, Layout, dequantizer, rows_stand_alone, scale_shape, width_of
+from .._config import Config, Layout, dequantizer, patterns, rows_stand_alone, scale_shape, width_of
 from ._fake import is_plain, scaled, straight_through
 from ._memory import array_of, bytes_of, tensor_of
 from ._scaled import dequantize, parts_of, plan_for
@@ -207,7 +207,7 @@ class _StoredEmbedding(_Stored):
         if not rows_stand_alone(layout):
             return super().forward(input)  # type: ignore[misc]
         rows = input.reshape(-1)
-        codes = F.embedding(rows, codes.reshape(layout.shape[0], -1)) if codes.dtype == torch.uint8 else codes[rows]
+        codes = F.embedding(rows, codes.reshape(layout.shape[0], -1))
         if scales is not None and layout.granularity != "tensor":
             scales = scales[rows]
         found = dequantize(layout, codes, scales, over, self._dtypes["weight"], (rows.shape[0], layout.shape[1]))
@@ -271,21 +271,15 @@ class _Chosen(NamedTuple):
         return f"{self.prefix}{self.name}"
 
 
-def _matches(path: str, prefix: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatch.fnmatchcase(path, pattern) or fnmatch.fnmatchcase(prefix.rstrip("."), pattern) for pattern in patterns)
-
-
-def _patterns(patterns: Any, what: str) -> Sequence[str]:
-    if isinstance(patterns, str):
-        raise TypeError(f"{what} is a list of patterns, not a string: write [{patterns!r}]")
-    return list(patterns)
+def _matches(path: str, prefix: str, wanted: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(path, pattern) or fnmatch.fnmatchcase(prefix.rstrip("."), pattern) for pattern in wanted)
 
 
 def _choose(
     model: nn.Module, config: Config, include: Any, exclude: Any
 ) -> tuple[list[_Chosen], list[tuple[str, nn.Module, str, str]]]:
     """The parameters to quantize, and those that are left, with reasons."""
-    include, exclude = _patterns(include, "include"), _patterns(exclude, "exclude")
+    include, exclude = patterns(include, "include"), patterns(exclude, "exclude")
     chosen, left, found = [], [], set()
     for prefix, module in model.named_modules():
         prefix = f"{prefix}." if prefix else ""
