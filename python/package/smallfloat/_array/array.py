@@ -12,7 +12,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .._core import Format, decode, encode
 from .._interop import codes as as_codes
-from .._interop import dtype_name, enter, number_dtype
+from .._interop import codes_of, dtype_name, enter, is_masked, number_dtype
 from .values import float_dtype, format_of, operand
 
 
@@ -62,7 +62,7 @@ class Array(NDArrayOperatorsMixin):
 
     def __init__(self, codes: npt.ArrayLike, format: Format | str) -> None:
         fmt = format_of(format)
-        found = np.asarray(codes)
+        found = codes_of(codes, fmt) if isinstance(codes, Array) else np.asarray(codes)
         if found.dtype != fmt.dtype:
             found = as_codes(found, fmt)
         elif fmt.width < 8 * found.dtype.itemsize and found.size and found.max() > fmt.max_code:
@@ -199,7 +199,10 @@ class Array(NDArrayOperatorsMixin):
 
     def item(self, *where: SupportsIndex) -> float:
         """One element as a Python float."""
-        found = self._values() if not where else np.asarray(self[tuple(map(operator.index, where))]._values())
+        at = tuple(map(operator.index, where))
+        # One number counts along all axes, as NumPy's.
+        found = self.ravel()[at] if len(at) == 1 else self[at] if at else self
+        found = np.asarray(found._values())
         return float(found.item())
 
     def tolist(self) -> Any:
@@ -427,6 +430,8 @@ def array(values: Any, format: Format | str | None = None, *, copy: bool = True,
     >>> sf.array(np.array([0.5, 6.0], ml_dtypes.float4_e2m1fn))
     array([0.5, 6. ], format='e2m1fn')
     """
+    if is_masked(values):
+        raise TypeError("values are a masked array, and an Array has no mask: take values.filled(0)")
     if isinstance(values, Array):
         if format is not None and (how or format_of(format) != values.format):
             return values.astype(format_of(format), **how)

@@ -33,10 +33,22 @@ def rows(codes: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
     return np.ascontiguousarray(codes.transpose(*kept, *axes)).reshape(count, length), shape
 
 
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+def number(x: float) -> np.float64:
+    """A float64 that is to every value of a format what a Python number is to it."""
+    return np.float64(x if isinstance(x, float) else _to_odd(Fraction(x)))
+
+
 def _to_odd(exact: Fraction) -> float:
     """The float64 of which every format of at most 50 bits of precision makes what it makes of the
     number itself."""
-    near = float(exact)
+    try:
+        near = float(exact)
+    except OverflowError:
+        # Its last bit is odd, and no format's value is so near to the end of float64's range.
+        return _LARGEST if exact > 0 else -_LARGEST
     difference = exact - Fraction(near)
     if difference and not _is_odd(near):
         near = math.nextafter(near, math.inf if difference > 0 else -math.inf)
@@ -49,8 +61,11 @@ def _is_odd(x: float) -> bool:
 
 def _sum_to_odd(x: list[float]) -> float:
     """The sum of floats, rounded to odd, as `_to_odd` has it."""
-    near = math.fsum(x)
-    rest = math.fsum([*x, -near])
+    try:
+        near = math.fsum(x)
+        rest = math.fsum([*x, -near])
+    except OverflowError:
+        return _to_odd(sum(map(Fraction, x), Fraction(0)))
     if rest and not _is_odd(near):
         near = math.nextafter(near, math.inf if rest > 0 else -math.inf)
     return near
@@ -114,8 +129,8 @@ def _power_of_two_times(integer: int, exponent: int) -> float:
     """integer * 2**exponent to odd; beyond float64's range the largest or the smallest float, which
     round as it does."""
     top = abs(integer).bit_length() + exponent
-    if top > 1000 or top < -1000:
-        return math.copysign(2.0 ** (1000 if top > 0 else -1000), integer)
+    if top > 1024 or top < -1100:
+        return math.copysign(_LARGEST if top > 0 else math.ulp(0.0), 1 if integer > 0 else -1)
     return _to_odd(Fraction(integer) * Fraction(2) ** exponent)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._core import Format
 from .._interop import is_array
 from . import exact
-from .values import mixed, operand, order
+from .values import is_strong, mixed, operand, order
 
 _IMPLEMENTED: dict[Any, Callable[..., Any]] = {}
 
@@ -78,18 +78,64 @@ def _stripped(x: Any) -> Any:
     return x
 
 
+#: Where functions that move elements take places or conditions, and by which name.
+_PLACES = {
+    np.choose: (0, "a"),
+    np.compress: (0, "condition"),
+    np.extract: (0, "condition"),
+    np.take: (1, "indices"),
+    np.take_along_axis: (1, "indices"),
+    np.repeat: (1, "repeats"),
+    np.delete: (1, "obj"),
+    np.insert: (1, "obj"),
+}
+_JOINING = (np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.block)
+_OF_SEVERAL = (np.broadcast_arrays, np.atleast_1d, np.atleast_2d, np.atleast_3d)
+
+
+def _joined(parts: Any, fmt: Format) -> Any:
+    """Codes of what is joined, of which NumPy's own arrays would come in as codes."""
+    if isinstance(parts, (list, tuple)):
+        return [_joined(part, fmt) for part in parts]
+    return operand(parts, fmt)
+
+
+def _with_values_of_places(function: Any, args: tuple[Any, ...], how: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with values in the place of an Array that says where elements are."""
+    if function not in _PLACES:
+        return args, how
+    at, name = _PLACES[function]
+    given = args[at] if at < len(args) else how.get(name)
+    if not is_array(given):
+        return args, how
+    values = np.not_equal(given, 0) if name == "condition" else given._values()
+    if at < len(args):
+        return (*args[:at], values, *args[at + 1 :]), how
+    return args, {**how, name: values}
+
+
 def _moved(function: Any, args: tuple[Any, ...], how: dict[str, Any]) -> Any:
-    fmt = _formats((args, how), [])[0]
+    args, how = _with_values_of_places(function, args, how)
+    formats = _formats((args, how), [])
+    if not formats:
+        return function(*args, **how)
+    fmt = formats[0]
     if how.pop("dtype", None) is not None:
         raise TypeError(f"dtype: the result has the format {fmt}; convert it with astype")
     if function in (np.append, np.insert):
         at = 1 if function is np.append else 2
-        args = (*args[:at], operand(args[at], fmt, weak=True), *args[at + 1 :])
+        args = tuple(operand(x, fmt, weak=True) if i == at else x for i, x in enumerate(args))
         how = {key: operand(value, fmt, weak=True) if key == "values" else value for key, value in how.items()}
-    elif function in (np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack):
-        # NumPy's own arrays would come in as codes.
-        args = ([_wrap(operand(part, fmt), fmt) for part in args[0]], *args[1:])
+    elif function in _JOINING:
+        args = (_joined(args[0], fmt), *args[1:]) if args else args
+        how = {key: _joined(value, fmt) if key in ("arrays", "tup") else value for key, value in how.items()}
+    elif function in _OF_SEVERAL:
+        args = tuple(operand(x, fmt) for x in args)
+    elif function is np.choose and len(args) > 1:
+        args = (args[0], [operand(x, fmt) for x in args[1]], *args[2:])
     out = how.get("out")
+    if out is not None and not is_array(out):
+        raise TypeError("out is an ndarray, which the results are not")
     result = function(*map(_stripped, args), **{key: _stripped(value) for key, value in how.items()})
     if out is not None:
         return out
@@ -104,7 +150,7 @@ def _adapted(names: str, adapt: Callable[[Any], Any]) -> None:
         function = getattr(np, name)
 
         def adapted(*args: Any, function: Any = function, **how: Any) -> Any:
-            return function(*map(adapt, args), **how)
+            return function(*map(adapt, args), **{key: adapt(value) for key, value in how.items()})
 
         _IMPLEMENTED[function] = adapted
 
@@ -195,6 +241,8 @@ def _searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any
 
 @_implements("unique")
 def _unique(a: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, **how: Any) -> Any:
+    if how.get("axis") is not None:
+        raise TypeError("axis is not for the unique elements of an Array: take values, a.astype(np.float32)")
     keys = order(a.codes, a.format)
     _, index, *rest = np.unique(keys, True, return_inverse, return_counts, **how)
     found = _wrap(a.codes.reshape(-1)[index], a.format)
@@ -230,21 +278,25 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 # Reductions.
 
 
+def _kept(keepdims: Any) -> bool:
+    return keepdims is not np._NoValue and bool(keepdims)
+
+
 @_implements("sum")
 def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **how: Any) -> Any:
-    return np.add.reduce(a, axis=axis, dtype=dtype, out=out, keepdims=keepdims is True, **how)
+    return np.add.reduce(a, axis=axis, dtype=dtype, out=out, keepdims=_kept(keepdims), **how)
 
 
 @_implements("prod")
 def _prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **how: Any) -> Any:
-    return np.multiply.reduce(a, axis=axis, dtype=dtype, out=out, keepdims=keepdims is True, **how)
+    return np.multiply.reduce(a, axis=axis, dtype=dtype, out=out, keepdims=_kept(keepdims), **how)
 
 
 @_implements("mean")
 def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     if dtype is not None or out is not None:
         raise TypeError("dtype and out are not for the mean of an Array")
-    rows, shape = exact.rows(a.codes, axis, keepdims is True)
+    rows, shape = exact.rows(a.codes, axis, _kept(keepdims))
     return _wrap(exact.means(rows, a.format).reshape(shape), a.format)
 
 
@@ -269,9 +321,11 @@ def matmul(a: Any, b: Any) -> Any:
     from .._products import matmul as product
 
     fmt = _formats((a, b), [])[0]
-    if not (is_array(a) and is_array(b)):
+    strong = [is_strong(x) for x in (a, b)]
+    if any(strong):
         x, y = (x._values() if is_array(x) else x for x in (a, b))
         return np.matmul(x, y)
+    a, b = (_wrap(operand(x, fmt), fmt) for x in (a, b))
     if fmt.width > 8:
         raise TypeError(f"exact matrix products are of formats of at most 8 bits, not {fmt}: multiply values, a.astype(np.float32)")
     return _wrap(product(a.codes, b.codes, fmt, to=fmt, accumulate="exact"), fmt)

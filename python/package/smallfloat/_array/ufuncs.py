@@ -141,7 +141,7 @@ def _compared(ufunc: Any, inputs: tuple[Any, ...], fmt: Format) -> Any:
             x = _wrap(operand(x, fmt), fmt)
         if plain or not is_array(x):
             exact.values(np.zeros(0, fmt.dtype), fmt)  # refuses formats of which no float holds the values
-        parts.append(np.float64(x) if plain and abs(x) <= 2**53 else _as_floats(x))
+        parts.append(exact.number(x) if plain else _as_floats(x))
     with np.errstate(invalid="ignore"):
         return ufunc(*parts)
 
