@@ -387,3 +387,42 @@ def test_ranks_agree(tmp_path):
         for one, other in zip(oa["codes"], ob["codes"], strict=True):
             assert torch.equal(one[2].pop("codes"), other[2].pop("codes")) and one == other
         print(f"\n{policy}: biases of both ranks in step 1: {a[0][1:]}; alone the inputs' would be {a[0][0]} and {b[0][0]}")
+
+
+def test_views_with_the_negative_bit():
+    x = torch.randn(4, 32)
+    negative = torch._neg_view(x)
+    for one in (sf.round, sft.round):
+        assert torch.equal(one(negative, "e4m3fn"), one(-x, "e4m3fn"))
+    assert torch.equal(sft.encode(negative, "e4m3fn"), sf.encode(-x, "e4m3fn"))
+    assert torch.equal(sft.fake_quantize(negative, "mxfp4"), sft.fake_quantize(-x, "mxfp4"))
+    assert torch.equal(sf.quantize(negative, "mxfp4").dequantize(), sf.quantize(-x, "mxfp4").dequantize())
+
+
+def test_what_are_no_codes():
+    for codes in (torch.tensor([1.0]), torch.tensor([True]), torch.tensor([1j])):
+        with pytest.raises(TypeError, match="codes of e4m3fn are integers"):
+            sft.decode(codes, "e4m3fn")
+    with pytest.raises(TypeError, match="which is not e4m3fn"):
+        sft.decode(torch.ones(1).to(torch.float8_e5m2), "e4m3fn")
+    for codes, fmt in (([300], "e4m3fn"), ([-1], "e4m3fn"), ([16], "e2m1fn"), ([1 << 16], "bfloat16"), ([-(1 << 15) - 1], "bfloat16")):
+        with pytest.raises(ValueError, match="codes"):
+            sft.decode(torch.tensor(codes), fmt)
+    assert sft.decode(torch.tensor([1.0]).to(torch.float8_e4m3fn), "e4m3fn").tolist() == [1.0]
+    for dtype in (torch.int16, torch.int32, torch.int64, torch.uint16):
+        codes = sft.encode(torch.tensor([-1.5, 1.5]), "bfloat16").view(torch.uint16 if dtype == torch.uint16 else torch.int16).to(dtype)
+        assert sft.decode(codes, "bfloat16").tolist() == [-1.5, 1.5]
+
+
+def test_saved_tensors_of_torch(tmp_path):
+    sf.save(tmp_path / "a.safetensors", {"x": torch.ones(2, dtype=torch.bfloat16), "y": torch.ones(2, requires_grad=True)})
+    assert sf.load_values(tmp_path / "a.safetensors")["x"].tolist() == [1.0, 1.0]
+
+
+def test_rows_that_are_not_there():
+    table = torch.nn.Embedding(10, 64)
+    sft.quantize_(table, "bfloat16")
+    assert torch.equal(table(torch.tensor([3])), table.weight[3:4])
+    for row in (-1, 10):
+        with pytest.raises(IndexError):
+            table(torch.tensor([row]))

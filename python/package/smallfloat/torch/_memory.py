@@ -14,7 +14,7 @@ def array_of(x: torch.Tensor) -> np.ndarray:
     By DLPack, since `Tensor.numpy` would make the memory fixed for good, and FSDP frees that of
     parameters by resizing it.
     """
-    x = x.detach().cpu()
+    x = x.detach().cpu().resolve_neg()
     if x.dtype == torch.bfloat16:
         return np.from_dlpack(x.view(torch.int16)).view(number_dtype("bfloat16"))
     return np.from_dlpack(x)

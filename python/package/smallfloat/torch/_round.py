@@ -44,6 +44,11 @@ def _fits(name: str, other: str) -> bool:
     return Format(name).fits_in(other)
 
 
+@torch.compiler.assume_constant_result
+def _is_named(dtype: str, name: str) -> bool:
+    return Format(dtype.removeprefix("torch.")).name == name
+
+
 class _Tensors:
     """What `_bits` needs of a library."""
 
@@ -177,12 +182,21 @@ def decode(codes: torch.Tensor, fmt: Any, *, dtype: torch.dtype = torch.float32)
     gives them."""
     k = constant_kernel(fmt)
     check_exact(k, dtype)
+    if codes.is_floating_point() and codes.dtype.itemsize == 1:
+        if not _is_named(str(codes.dtype), k.name):
+            raise TypeError(f"the codes' dtype is {codes.dtype}, which is not {k.name}")
+        codes = codes.view(torch.uint8)
+    if codes.is_floating_point() or codes.is_complex() or codes.dtype == torch.bool:
+        raise TypeError(f"codes of {k.name} are integers, not {codes.dtype}")
     if codes.dtype == torch.uint16:
         codes = codes.view(torch.int16)
     if is_plain(codes):
-        if codes.dtype != _stored(k) or k.width not in (8, 16):
-            codes = (codes.to(torch.int32) & ((1 << k.width) - 1)).to(_stored(k))
-        array = array_of(codes).view(np.uint8 if k.width <= 8 else np.uint16)
+        array = array_of(codes)
+        if codes.dtype in (torch.int8, torch.int16):
+            array = array.view(np.uint8 if codes.dtype == torch.int8 else np.uint16)
+        elif k.width == 16 and codes.dtype in (torch.int32, torch.int64):
+            # Codes that were int16 before.
+            array = np.where((array < 0) & (array >= -(1 << 15)), array + (1 << 16), array)
         return tensor_of(np.asarray(_core.decode(array, fmt, dtype=number_dtype(dtype)))).reshape(codes.shape)
     if has_kernels(codes) and dtype != torch.float64:
         return convert("decode", k, codes, dtype)
