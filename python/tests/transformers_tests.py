@@ -40,6 +40,16 @@ def out(model):
         return model(TOKENS)[0]
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_codes_are_loaded_for_another_dtype(dtype, tmp_path):
+    model = bert()
+    sftr.quantize_(model, "mxfp8-e4m3", exclude=["*embeddings*"])
+    sftr.save_pretrained(model, tmp_path)
+    again = transformers.BertModel.from_pretrained(tmp_path, dtype=dtype)
+    weight, old = (m.encoder.layer[0].output.dense.weight for m in (again, model))
+    assert weight.dtype == dtype and torch.equal(weight, old.to(dtype)) and out(again).dtype == dtype
+
+
 @pytest.mark.parametrize("config", ["mxfp4", "cfloat8_1_4_3", "nvfp4", "fp8", "shp"])
 @pytest.mark.parametrize("make", [bert, gpt2])
 def test_codes_are_saved_and_loaded(make, config, tmp_path):

@@ -103,7 +103,8 @@ class SmallfloatQuantizer(HfQuantizer):
         tensors = self.quantization_config.tensors
         if tensors is None:
             tensors = _fitted(_of_files(checkpoint_files or ()), model)
-        prepare_(model, tensors)
+        # The model's own dtype, which `from_pretrained(dtype=...)` says, is that of values.
+        prepare_(model, {name: {key: entry[key] for key in entry if key != "dtype"} for name, entry in tensors.items()})
         hide(model)
         return model
 
