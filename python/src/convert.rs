@@ -562,7 +562,15 @@ conversion! {
         let mut output = Output::new(py, out, x.shape(), x.array.dtype(), &[&x])?;
         let counts = with_kind!(kind, T => {
             let encoder = task.encoder::<T>(kind, x.len())?;
-            let decoder = narrow_decoder::<T>(&format, None, kind)?;
+            let decoder = narrow_decoder::<T>(&format, None, kind).map_err(|error| {
+                if format.fits_in(&T::FORMAT) {
+                    return error;
+                }
+                PyValueError::new_err(format!(
+                    "{format} has values that {} can't hold exactly, and results are of x's dtype: convert x to a wider one",
+                    T::FORMAT
+                ))
+            })?;
             let both = (encoder.as_deref(), decoder.as_deref());
             let (x, results) = (x.slice::<T>()?, output.slice::<T>()?);
             match format.width() {

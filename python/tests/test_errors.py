@@ -48,7 +48,7 @@ CODES = np.zeros(4, np.uint8)
         (TypeError, "fmt is missing", lambda: sf.decode(CODES)),
         (TypeError, "float16, float32, float64", lambda: sf.decode(CODES, "e5m2", dtype=np.int32)),
         (ValueError, "give a rounding", lambda: sf.decode(CODES, "binary8p1se", dtype=np.float16)),
-        (ValueError, "give a rounding", lambda: sf.round(X.astype(np.float16), "bfloat16")),
+        (ValueError, "convert x to a wider one", lambda: sf.round(X.astype(np.float16), "bfloat16")),
         (ValueError, "needs random words", lambda: sf.decode(CODES, "e5m2", rounding="stochastic-a")),
         (ValueError, "codes are 0x0..=0xff", lambda: sf.formats.e5m2.text(256)),
         (AttributeError, "did you mean", lambda: sf.formats.e4m3fnx),

@@ -171,6 +171,8 @@ def test_an_array_of_an_array():
 def test_masks_are_not_lost():
     with pytest.raises(TypeError, match="mask"):
         sf.array(np.ma.array([1.0, 2.0], mask=[False, True]), "e4m3fn")
+    with pytest.raises(TypeError, match="masked array"):
+        sf.matmul(np.ma.array(np.ones((2, 2), np.uint8), mask=np.eye(2)), np.ones((2, 2), np.uint8), "e4m3fn")
 
 
 # Arguments.
@@ -195,6 +197,12 @@ def test_slips_of_arguments(tmp_path):
         sf.quantize(np.ones(2), "mxfp4", sead=1)
     with pytest.raises(TypeError, match="binary32 has no codes"):
         sf.decode(np.ones(2, np.float32))
+
+
+def test_round_says_what_helps():
+    for rounding in (None, "toward-zero"):
+        with pytest.raises(ValueError, match="convert x to a wider one"):
+            sf.round(np.float16(1.1), "bfloat16", rounding=rounding)
 
 
 def test_far_too_many_threads():

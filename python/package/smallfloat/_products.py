@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._core import Format, row_products
-from ._interop import codes, codes_of, enter, is_array, typed
+from ._interop import codes, codes_of, enter, is_array, is_masked, typed
 
 
 def matmul(
@@ -106,6 +106,8 @@ def _enter(x: Any, fmt: Format, to: Format) -> tuple[Any, Any]:
     """Codes of an operand, and what makes the caller's kind of array of results."""
     if is_array(x):
         return codes_of(x, fmt), (lambda result: typed(result, to)) if to.dtype.kind == "u" else None
+    if is_masked(x):
+        raise TypeError("an operand is a masked array, and products have no mask: take filled codes")
     array, leave = enter(x)
     return codes(array, fmt), leave
 
