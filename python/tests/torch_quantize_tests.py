@@ -379,3 +379,51 @@ def test_flushing_of_subnormal_numbers_changes_nothing(config):
         torch.set_flush_denormal(False)
     assert all(np.asarray(part).tobytes() == np.asarray(expected._parts[name]).tobytes() for name, part in found._parts.items())
     assert back.tobytes() == values.tobytes()
+
+
+def stored(config, seed=0):
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(64, 8))
+    sft.quantize_(model, config)
+    return model
+
+
+OTHERS = [
+    (sf.Config("e3m2fn", granularity="block:32", scale_format="e8m0fnu"), "e3m2fn, block:32"),
+    (sf.Config("e2m3fn", granularity="block:32", scale_format="e4m3fn"), "e2m3fn, block:32, scales in e4m3fn"),
+]
+
+
+@pytest.mark.parametrize("other, what", OTHERS, ids=str)
+def test_codes_of_another_format_are_refused(other, what):
+    config = sf.Config("e2m3fn", granularity="block:32", scale_format="e8m0fnu")
+    model, file = stored(config), io.BytesIO()
+    kept = model[0].weight.clone()
+    torch.save(stored(other, 1).state_dict(), file)
+    file.seek(0)
+    state = torch.load(file, weights_only=True)
+    assert [x.shape for x in state.values()] == [x.shape for x in model.state_dict().values()]
+    for strict in (True, False):
+        with pytest.raises(RuntimeError, match=f"0.weight is stored as e2m3fn, block:32.* in the state as {what}"):
+            model.load_state_dict(state, strict=strict)
+    assert torch.equal(model[0].weight, kept)
+    # Equal formats load, and so do states of tensors alone, as files of them are.
+    for same_format in (stored(config, 1), nn.ModuleList([stored(config, 1)])[0]):
+        again = stored(config)
+        again.load_state_dict(same_format.state_dict())
+        assert torch.equal(again[0].weight, same_format[0].weight)
+        again = stored(config)
+        again.load_state_dict(dict(same_format.state_dict()))
+        assert torch.equal(again[0].weight, same_format[0].weight)
+    assert all(isinstance(value, torch.Tensor) for value in model.state_dict().values())
+
+
+def test_a_parameter_of_numbers_is_no_codes():
+    model = stored("mxfp8-e4m3")
+    kept = model[0].weight.clone()
+    with pytest.raises(TypeError, match=r"weight is stored as codes \(e4m3fn, block:32, .*torch.float32.*before quantize_"):
+        model[0].weight = nn.Parameter(torch.ones(8, 64))
+    assert torch.equal(model[0].weight, kept)
+    model[0].weight = nn.Parameter(model[0]._parameters["weight"].clone(), requires_grad=False)
+    model[0].bias = nn.Parameter(torch.ones(8))
+    assert torch.equal(model[0].weight, kept) and model[0].bias.sum() == 8

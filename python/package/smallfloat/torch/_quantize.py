@@ -177,6 +177,36 @@ class _Stored(_Changed):
     def _scale_names(self) -> list[str]:
         return [name + suffix for name in self._layouts for suffix in _SUFFIXES if name + suffix in self._buffers]
 
+    def register_parameter(self, name: str, param: nn.Parameter | None) -> None:
+        # Assignments of parameters come here, too.
+        if name in self._layouts and param is not None and param.is_floating_point():
+            raise TypeError(
+                f"{name} is stored as codes ({describe(self._layouts[name])}), and a parameter of {param.dtype} has none: "
+                "assign it before quantize_, or to a layer that is not quantized, and quantize_ that"
+            )
+        super().register_parameter(name, param)  # type: ignore[misc]
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)  # type: ignore[misc]
+        # Beside the tensors, where torch has the versions of modules.
+        if (metadata := getattr(destination, "_metadata", None)) is not None:
+            facts = {name: dataclasses.asdict(layout) for name, layout in self._layouts.items()}
+            metadata.setdefault(prefix[:-1], {})["layouts"] = facts
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing: Any, unexpected: Any, errors: list[str]
+    ) -> None:
+        known, wrong = local_metadata.get("layouts", {}), []
+        for name, layout in self._layouts.items():
+            if name in known and (other := Layout(**known[name])) != layout:
+                ours, theirs = (f"{describe(one)}, {one.packing}, {list(one.shape)}" for one in (layout, other))
+                wrong.append(f"{prefix}{name} is stored as {ours}, and in the state as {theirs}")
+        errors += wrong
+        if not wrong:
+            super()._load_from_state_dict(  # type: ignore[misc]
+                state_dict, prefix, local_metadata, strict, missing, unexpected, errors
+            )
+
     def extra_repr(self) -> str:
         """The layer's own, and what its weights are stored as."""
         own = super().extra_repr()  # type: ignore[misc]
@@ -317,7 +347,9 @@ def quantize_(
     container has for them; biases or scales become buffers beside them (`weight_bias`,
     `weight_scale`, `weight_global_scale`). A layer keeps its class (a subclass of it) and its
     `forward`: where that reads `self.weight` it gets values, decoded for this pass and rounded once
-    to the dtype that the weight had, or `model.to(dtype)` gave. `state_dict()` has the codes.
+    to the dtype that the weight had, or `model.to(dtype)` gave. What is written into these values is
+    lost: the codes stay. `state_dict()` has the codes, and `load_state_dict` refuses those of another
+    format, where the state still has what `state_dict` told of them (`torch.save` keeps it).
 
     Parameters
     ----------
