@@ -159,7 +159,11 @@ impl PerTensor<'_> {
             (Rung::Given, ..) => return ladder.given().map_err(|e| refused(&e)),
             (_, Some(weights), _) => self.weighed::<T>(weights, progress)?,
             (_, None, Some(histogram)) => histogram,
-            (Rung::Elements, ..) => self.magnitudes::<T>(&ladder, progress)?,
+            (Rung::Elements, ..) => {
+                let mut all = Vec::new();
+                self.in_order::<T>(progress, |values| all.extend_from_slice(values))?;
+                return ladder.of_elements(&all).map_err(|e| refused(&e));
+            }
             (Rung::Range, ..) => match self.by_range::<T>(&ladder, progress)? {
                 Some(bias) => return spec.with_bias(bias).map_err(|e| refused(&e)),
                 // The tensor's bytes were counted when its range was taken.
@@ -204,17 +208,6 @@ impl PerTensor<'_> {
             },
         )?;
         Ok(())
-    }
-
-    /// Statistics of a tensor of few elements, for which no table of classes is filled.
-    fn magnitudes<T: Held>(
-        &self,
-        ladder: &BiasLadder,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Magnitudes> {
-        let mut all = Vec::new();
-        self.in_order::<T>(progress, |values| all.extend_from_slice(values))?;
-        Ok(Magnitudes::of(&all, ladder.precision()?))
     }
 
     /// Returns how many rounding classes the elements have.

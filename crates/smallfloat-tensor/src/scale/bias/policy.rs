@@ -23,7 +23,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use smallfloat::{Datum, Format, FormatSpec};
-use smallfloat_kernels::Element;
 
 use crate::error::{Error, Result};
 use crate::scale::bias::least_error::least_error;
@@ -230,23 +229,6 @@ impl BiasPolicy {
             return Ok(default_bias(last));
         }
         Ok(self.of_magnitudes(&candidates, magnitudes))
-    }
-
-    /// Like [`choose`](Self::choose), for values that are at hand.
-    ///
-    /// # Errors
-    /// As for [`choose`](Self::choose).
-    ///
-    /// ```
-    /// use smallfloat_tensor::BiasPolicy;
-    /// let spec = "cfloat8_1_4_3".parse().unwrap();
-    /// assert_eq!(BiasPolicy::Amax { margin: 0 }.choose_for(&spec, &[0.1_f32, -1.75])?.bias(), 15);
-    /// # Ok::<(), smallfloat_tensor::Error>(())
-    /// ```
-    pub fn choose_for<T: Element>(self, spec: &FormatSpec, values: &[T]) -> Result<Format> {
-        let precision = candidates(spec).first().map_or(1, Format::precision);
-        let magnitudes = self.needs_statistics().then(|| Magnitudes::of(values, precision));
-        self.choose(spec, magnitudes.as_ref())
     }
 
     /// The choice for data that has a magnitude; `candidates` are not empty.

@@ -183,6 +183,7 @@ impl SmallGroupBias {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scale::bias::magnitudes::Magnitudes;
     use smallfloat::random::Philox;
 
     const FORMATS: [&str; 6] = [
@@ -197,6 +198,12 @@ mod tests {
     /// How far apart the largest and the smallest normal value of a format are, in binades.
     fn binades(name: &str) -> i32 {
         if name.starts_with("cfloat8_1_4") { 14 } else { 30 }
+    }
+
+    /// The choice by a class for each element.
+    fn general(policy: BiasPolicy, spec: &FormatSpec, values: &[f64]) -> i32 {
+        let magnitudes = Magnitudes::of_few(values.iter().map(|x| (*x, 1)));
+        policy.choose(spec, Some(&magnitudes)).unwrap().bias()
     }
 
     /// Elements from tight to wide, with zeros, at many scales: where this way decides, it decides
@@ -227,7 +234,7 @@ mod tests {
                         }
                     };
                     let values: Vec<f64> = (group * 40..group * 40 + count).map(element).collect();
-                    let general = policy.choose_for(&spec, &values).unwrap().bias();
+                    let general = general(policy, &spec, &values);
                     match small.choose(&<f64 as Scan>::range(&values), &mut Vec::new(), || values.chunks(7)) {
                         Some(bias) => assert_eq!(bias, general, "{name} {policy} {values:?}"),
                         None => left += 1,
@@ -264,7 +271,7 @@ mod tests {
                 let mut low = Vec::new();
                 gather_below(&values, limit, &mut low);
                 let Some(bias) = small.by_small(&range, &low) else { continue };
-                let general = BiasPolicy::LeastError.choose_for(&spec, &values).unwrap().bias();
+                let general = general(BiasPolicy::LeastError, &spec, &values);
                 assert_eq!(bias, general, "{name} {values:?}");
                 decided += 1;
                 lowered +=
