@@ -128,6 +128,9 @@ impl PyBiasController {
         slope: Option<f64>,
     ) -> PyResult<i32> {
         match (x, amax, code_use, slope) {
+            (None, Some(amax), None, None) if amax.is_nan() || amax < 0.0 => Err(PyValueError::new_err(
+                format!("amax is the largest finite magnitude, at least zero, not {amax}"),
+            )),
             (None, Some(amax), None, None) => self.learn(Observation::Amax(amax)),
             (None, None, None, Some(slope)) => self.learn(Observation::Slope(slope)),
             (None, None, Some((overflowed, topmost, second, nonzero)), None) => {
@@ -217,12 +220,20 @@ impl PyBiasController {
         Ok(py.import("json")?.call_method1("loads", (text,))?.cast_into()?)
     }
 
-    /// Takes a state that `state_dict` gave, with its format and policy.
+    /// Takes a state that `state_dict` gave of a controller of the same format; its policy, too.
     fn load_state_dict(&self, state: &Bound<'_, PyDict>) -> PyResult<()> {
         let text: String = state.py().import("json")?.call_method1("dumps", (state,))?.extract()?;
-        let read = serde_json::from_str(&text)
+        let read: BiasController = serde_json::from_str(&text)
             .map_err(|error| PyValueError::new_err(format!("state is not of a BiasController: {error}")))?;
-        *lock(&self.0) = read;
+        let mut own = lock(&self.0);
+        if own.format().with_bias(read.bias()).as_ref() != Ok(read.format()) {
+            return Err(PyValueError::new_err(format!(
+                "state is of {}, and this BiasController of {}: formats must be equal but for the bias",
+                read.format(),
+                own.format()
+            )));
+        }
+        *own = read;
         Ok(())
     }
 

@@ -100,7 +100,7 @@ def test_the_state_can_be_stored(policy):
     bias = sf.BiasController("cfloat8_1_4_3:subnormals=gradual", policy)
     for x in tensors(20):
         bias.step(x)
-    copies = [pickle.loads(pickle.dumps(bias)), sf.BiasController("shp", "amax")]
+    copies = [pickle.loads(pickle.dumps(bias)), sf.BiasController("cfloat8_1_4_3:subnormals=gradual", "amax")]
     copies[1].load_state_dict(json.loads(json.dumps(bias.state_dict())))
     for x in tensors(20):
         expected = bias.step(x)
@@ -166,3 +166,12 @@ def test_errors():
         with pytest.raises(ValueError, match="state|bias|policy"):
             auto.load_state_dict({**state, key: value})
     assert auto == sf.BiasController("shp", "auto")
+    other = sf.BiasController("cfloat8_1_5_2", "auto", start=9)
+    with pytest.raises(ValueError, match="state is of cfloat8_1_5_2:bias=9, and this BiasController of shp"):
+        auto.load_state_dict(other.state_dict())
+    assert auto == sf.BiasController("shp", "auto")
+    amax = sf.BiasController("shp", "amax")
+    for wrong in (math.nan, -1.0, -math.inf):
+        with pytest.raises(ValueError, match="amax is the largest finite magnitude, at least zero, not "):
+            amax.observe(amax=wrong)
+    assert amax.steps == 0 and amax.observe(amax=math.inf) == amax.bias
