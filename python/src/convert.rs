@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use numpy::{PyArrayDescr, PyUntypedArrayMethods};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -14,6 +14,7 @@ use crate::array::{Input, Kind, Output, code_dtype, flags_of_each, interop, is_t
 use crate::cache::{PIECE, decoder, encoder, with_threads};
 use crate::events::{Counts, EventCounts, Wanted};
 use crate::format::format_of;
+use crate::integers::{FirstElement, Seed, Threads};
 use crate::{policy, value_error};
 
 /// Elements that are rounded at once: their codes stay in the first cache.
@@ -49,7 +50,7 @@ struct Keywords<'a, 'py> {
     flush: Option<&'a str>,
     flags: Option<&'a str>,
     wanted: Wanted,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 }
 
 impl<'py> Keywords<'_, 'py> {
@@ -117,7 +118,7 @@ impl<'a> Task<'a> {
             given_words,
             counted: keywords.wanted != Wanted::Nothing || refuses_nonfinite,
             refuses_nonfinite,
-            threads: check_threads(keywords.threads)?,
+            threads: Threads::check(keywords.threads)?,
         })
     }
 
@@ -277,14 +278,6 @@ impl<'a> Task<'a> {
     }
 }
 
-pub(crate) fn check_threads(threads: Option<usize>) -> PyResult<Option<usize>> {
-    match threads {
-        Some(0) => Err(PyValueError::new_err("threads must be at least 1, or None for one a core")),
-        // What a slip of the keyboard asks for would take minutes to start.
-        threads => Ok(threads.map(|threads| threads.min(1 << 10))),
-    }
-}
-
 /// Returns whether so little is to be done by one thread that it had better be this one. Beyond,
 /// kernels write past the caches, which they decide from what they get at once.
 fn runs_here(threads: Option<usize>, length: usize) -> bool {
@@ -328,7 +321,7 @@ macro_rules! conversion {
         $(#[$doc])*
         #[pyfunction]
         #[pyo3(signature = (x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32,
-            words=None, generator="philox", first_element=0, nonfinite=None, flush=None, flags=None, return_flags=None,
+            words=None, generator="philox", first_element=FirstElement(0), nonfinite=None, flush=None, flags=None, return_flags=None,
             out=None, threads=None),
             text_signature = "(x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32, \
                 words=None, generator='philox', first_element=0, nonfinite=None, flush=None, flags=None, \
@@ -341,30 +334,30 @@ macro_rules! conversion {
             preset: Option<&str>,
             rounding: Option<&str>,
             saturation: Option<&str>,
-            seed: Option<u64>,
+            seed: Option<Seed>,
             stream: Option<&Bound<'py, PyAny>>,
             random_bits: u32,
             words: Option<&Bound<'py, PyAny>>,
             generator: &str,
-            first_element: u64,
+            first_element: FirstElement,
             nonfinite: Option<&str>,
             flush: Option<&str>,
             flags: Option<&str>,
             return_flags: Option<&Bound<'py, PyAny>>,
             out: Option<&Bound<'py, PyAny>>,
-            threads: Option<usize>,
+            threads: Option<Threads>,
         ) -> PyResult<Bound<'py, PyAny>> {
             let ($py, $x, $fmt, $out) = (py, x, fmt, out);
             let $keywords = Keywords {
                 preset,
                 rounding,
                 saturation,
-                seed,
+                seed: seed.map(|seed| seed.0),
                 stream,
                 random_bits,
                 words,
                 generator,
-                first_element,
+                first_element: first_element.0,
                 nonfinite,
                 flush,
                 flags,
@@ -621,7 +614,7 @@ pub(crate) fn decode<'py>(
     dtype: Option<&Bound<'py, PyAny>>,
     rounding: Option<&str>,
     out: Option<&Bound<'py, PyAny>>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let own;
     let fmt = if let Some(fmt) = fmt {
@@ -632,7 +625,7 @@ pub(crate) fn decode<'py>(
     };
     let format = format_of(fmt)?;
     let (dtype, kind) = number_dtype(py, dtype)?;
-    let threads = check_threads(threads)?;
+    let threads = Threads::check(threads)?;
     let codes = Input::codes(codes, fmt, format.width())?;
     let mut output = Output::new(py, out, codes.shape(), dtype, &[&codes])?;
     with_kind!(kind, T => {
@@ -717,7 +710,10 @@ pub(crate) fn number_dtype<'py>(
     let Some(dtype) = dtype else { return Ok((numpy::dtype::<f32>(py), Kind::F32)) };
     let dtype = interop(py)?.call_method1("number_dtype", (dtype,))?.cast_into::<PyArrayDescr>()?;
     match Kind::of(&dtype)? {
-        Some(kind) => Ok((dtype, kind)),
+        Some(kind) if matches!(dtype.byteorder(), b'=' | b'|') => Ok((dtype, kind)),
+        Some(_) => Err(PyTypeError::new_err(format!(
+            "dtype {dtype} is in another byte order: give the native-endian dtype, and convert results with astype"
+        ))),
         None => Err(PyTypeError::new_err(format!(
             "dtype {dtype} is not one of float16, float32, float64 and ml_dtypes.bfloat16"
         ))),

@@ -14,6 +14,7 @@ mod controller;
 mod convert;
 mod events;
 mod format;
+mod integers;
 mod numerics;
 mod policy;
 #[cfg(target_os = "linux")]

@@ -14,9 +14,10 @@ use smallfloat_conformance::vectors::under;
 use smallfloat_kernels::{Code, Elementwise, RandomWords};
 
 use crate::array::{Input, Output, flags_of_each, interop, result_dtype};
-use crate::convert::{check_threads, detached};
+use crate::convert::detached;
 use crate::events::{Wanted, flags};
 use crate::format::PyFormat;
+use crate::integers::{FirstElement, Seed, Threads};
 use crate::{policy, value_error};
 
 /// Calls on so few elements go through the core one by one; more are worth a table.
@@ -158,25 +159,31 @@ impl PyOperation {
         (slf.get_type().into_any(), (this.specialization.to_string(), flags))
     }
 
-    #[pyo3(signature = (*operands, seed=None, stream=None, generator="philox", first_element=0, return_flags=None,
+    #[pyo3(signature = (*operands, seed=None, stream=None, generator="philox", first_element=FirstElement(0), return_flags=None,
         threads=None))]
     #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
     fn __call__<'py>(
         &self,
         py: Python<'py>,
         operands: &Bound<'py, PyTuple>,
-        seed: Option<u64>,
+        seed: Option<Seed>,
         stream: Option<&Bound<'py, PyAny>>,
         generator: &str,
-        first_element: u64,
+        first_element: FirstElement,
         return_flags: Option<&Bound<'py, PyAny>>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let words = match self.specialization.projection() {
-            Some(projection) => policy::words(projection.rounding, seed, stream, generator, first_element)?,
+            Some(projection) => policy::words(
+                projection.rounding,
+                seed.map(|seed| seed.0),
+                stream,
+                generator,
+                first_element.0,
+            )?,
             None => None,
         };
-        let call = Call { words, threads: check_threads(threads)?, wanted: Wanted::of(return_flags)? };
+        let call = Call { words, threads: Threads::check(threads)?, wanted: Wanted::of(return_flags)? };
         let arity = self.specialization.function().arity();
         if operands.len() != arity {
             return Err(PyTypeError::new_err(format!(

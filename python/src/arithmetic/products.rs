@@ -7,8 +7,9 @@ use smallfloat::{Exact, Format, Projection, Rounded, project};
 use smallfloat_kernels::{Accumulate, Code, Dot, Scales};
 
 use crate::array::{Input, Output, result_dtype};
-use crate::convert::{check_codes, check_threads, detached};
+use crate::convert::{check_codes, detached};
 use crate::format::format_of;
+use crate::integers::Threads;
 use crate::{policy, value_error};
 
 /// How a product is accumulated: a name, or a format.
@@ -73,11 +74,11 @@ pub(crate) fn row_products<'py>(
     preset: Option<&str>,
     rounding: Option<&str>,
     saturation: Option<&str>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (x_format, y_format) = (format_of(&formats.0)?, format_of(&formats.1)?);
     let dot = Dot::new(&x_format, &y_format, accumulator(accumulate)?).map_err(value_error)?;
-    let (to, threads) = (format_of(to)?, check_threads(threads)?);
+    let (to, threads) = (format_of(to)?, Threads::check(threads)?);
     let rounding = rounding.map(|text| policy::rounding(text, 32)).transpose()?;
     let projection = policy::projection(&to, preset, rounding, saturation)?;
     policy::words(projection.rounding, None, None, "philox", 0)?;

@@ -18,8 +18,9 @@ use smallfloat_tensor::{
 };
 
 use crate::array::{Output, with_kind};
-use crate::convert::{check_threads, detached, number_dtype};
+use crate::convert::{detached, number_dtype};
 use crate::format::spec_of;
+use crate::integers::Threads;
 use crate::{policy, value_error};
 
 /// The number of "file exists", which is the same on every system.
@@ -188,10 +189,10 @@ impl QuantizeKeywords<'_> {
 /// Runs work on files without the interpreter, in our own pool of threads.
 fn work<R: Send>(
     py: Python<'_>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     run: impl FnOnce() -> tensor::Result<R> + Send,
 ) -> PyResult<R> {
-    detached(py, check_threads(threads)?, usize::MAX, run)?.map_err(|e| file_error(&e))
+    detached(py, Threads::check(threads)?, usize::MAX, run)?.map_err(|e| file_error(&e))
 }
 
 /// Quantizes a file or a folder; the report is JSON.
@@ -201,7 +202,7 @@ pub(crate) fn quantize_path(
     input: PathBuf,
     output: PathBuf,
     recipe: QuantizeKeywords<'_>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<String> {
     let options = recipe.options()?;
     let patterns = recipe.patterns(&input)?;
@@ -220,7 +221,7 @@ pub(crate) fn dequantize_path(
     dtype: &str,
     rounding: Option<&str>,
     overwrite: bool,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<u64> {
     let dtype = dtype
         .parse::<Dtype>()
@@ -290,7 +291,7 @@ pub(crate) fn apply_shard(
     plan: &str,
     shard: usize,
     verify: bool,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<(String, bool)> {
     let plan = read_plan(plan)?;
     let applied = work(py, threads, move || tensor::apply(&plan, shard, verify, &mut |_| ()))?;

@@ -8,8 +8,9 @@ use smallfloat_tensor::{self as tensor, Options, Packing, Quantizer, ScaleRule, 
 
 use crate::array::{Input, Output, with_kind};
 use crate::cache::PIECE;
-use crate::convert::{check_threads, detached, number_dtype};
+use crate::convert::{detached, number_dtype};
 use crate::format::spec_of;
+use crate::integers::Threads;
 use crate::tensors::files::{QuantizeKeywords, file_error, json};
 use crate::value_error;
 
@@ -17,11 +18,11 @@ use crate::value_error;
 /// piece may ask for threads, of which ours survive a fork.
 fn work<R: Send>(
     py: Python<'_>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     length: usize,
     run: impl FnOnce() -> tensor::Result<R> + Send,
 ) -> PyResult<R> {
-    let threads = check_threads(threads)?;
+    let threads = Threads::check(threads)?;
     if threads == Some(1) {
         // A pool of one would be another thread.
         return py.detach(|| smallfloat_kernels::on_this_thread(run)).map_err(|e| file_error(&e));
@@ -64,7 +65,7 @@ impl PyQuantizer {
         x: &Bound<'py, PyAny>,
         name: &str,
         report: bool,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Parts<'py>> {
         let refused = |e: tensor::Error| file_error(&e);
         let (x, kind) = Input::numbers(x, "x")?;
@@ -135,7 +136,7 @@ impl PyDequantizer {
         global_scale: f32,
         shape: Vec<u64>,
         dtype: Option<&Bound<'py, PyAny>>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyUntypedArray>> {
         let (codes, scales) = (Input::bytes(codes)?, Input::bytes(scales)?);
         let (codes, scales) = (codes.slice::<u8>()?, scales.slice::<u8>()?);
