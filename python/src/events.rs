@@ -69,6 +69,16 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
+    /// From the numbers in the order of the attributes.
+    fn new(flags: Flags, counts: [u64; 7]) -> Self {
+        let [elements, overflowed, underflowed, zeros, nans, infinities, nan_results] = counts;
+        let mut events = smallfloat_kernels::EventCounts::new(elements);
+        events.flags = flags;
+        (events.overflowed, events.underflowed, events.zeros) = (overflowed, underflowed, zeros);
+        (events.nans, events.infinities) = (nans, infinities);
+        Self { events, nan_results }
+    }
+
     /// Of the codes that elements became.
     pub(crate) fn of<C: Code>(events: smallfloat_kernels::EventCounts, format: &Format, codes: &[C]) -> Self {
         // Every NaN result comes from one of them, or raises a flag.
@@ -108,6 +118,16 @@ macro_rules! counts {
     ($($name:ident: $of:expr;)*) => {
         #[pymethods]
         impl EventCounts {
+            #[new]
+            fn new(flags: u8, counts: [u64; 7]) -> Self {
+                Self(Counts::new(Flags::from_bits_truncate(flags), counts))
+            }
+
+            fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (u8, [u64; 7])) {
+                let this = slf.get();
+                (slf.get_type().into_any(), (this.0.events.flags.bits(), [$(this.$name()),*]))
+            }
+
             #[getter]
             fn flags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
                 flags(py, self.0.events.flags)

@@ -1,7 +1,10 @@
 """What arrays and arguments of odd kinds give: the right result or an error, and nothing else."""
 
+import copy
 import math
 import operator
+import pickle
+import re
 from fractions import Fraction
 
 import ml_dtypes
@@ -208,3 +211,23 @@ def test_round_says_what_helps():
 def test_far_too_many_threads():
     x = np.ones(1 << 20, np.float32)
     assert (sf.encode(x, "e4m3fn", threads=10**6) == 0x38).all()
+
+
+# Axes as NumPy has them.
+
+
+@pytest.mark.parametrize("axis", [5, -3, (0, 0), (0, -2), (1, 7)])
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "max", "min"])
+def test_axes_that_are_none(name, axis):
+    with pytest.raises(ValueError, match="axis") as expected:
+        getattr(np.ones((2, 3)), name)(axis=axis)
+    with pytest.raises(expected.type, match=re.escape(str(expected.value))):
+        getattr(np, name)(A[:2], axis=axis)
+
+
+def test_counts_can_be_copied():
+    x = [1.1, 1e9, 1e-9, 0.0, np.nan, np.inf, -np.inf, 2.0]
+    _, events = sf.encode(x, "e4m3fn", preset="ocp-nosaturate", return_flags=True)
+    copies = [copy.copy(events), copy.deepcopy([events])[0], *(pickle.loads(pickle.dumps(events, p)) for p in range(6))]
+    for same in copies:
+        assert same == events and repr(same) == repr(events) and same.nan_results == 4

@@ -125,6 +125,7 @@ class Format:
 
 @final
 class EventCounts:
+    def __new__(cls, flags: int, counts: Sequence[int]) -> Self: ...
     @property
     def flags(self) -> Flags: ...
     @property

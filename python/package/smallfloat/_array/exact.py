@@ -25,6 +25,8 @@ def values(codes: Any, fmt: Format) -> Any:
 def rows(codes: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
     """What is reduced as the rows of a matrix, and the shape of the results."""
     axes = range(codes.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    # For NumPy's errors about axes.
+    np.empty((0,) * codes.ndim, bool).any(axis=tuple(axes))
     axes = sorted({range(codes.ndim)[a] for a in axes})
     kept = [a for a in range(codes.ndim) if a not in axes]
     length = math.prod(codes.shape[a] for a in axes)
