@@ -426,3 +426,9 @@ def test_rows_that_are_not_there():
     for row in (-1, 10):
         with pytest.raises(IndexError):
             table(torch.tensor([row]))
+
+
+def test_round_takes_tensors():
+    with pytest.raises(TypeError, match="x must be a tensor, not list: smallfloat without torch"):
+        sft.round([1.0], "e4m3fn")
+    assert not sft.round(torch.ones(2, requires_grad=True), "e4m3fn").requires_grad

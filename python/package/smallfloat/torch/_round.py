@@ -89,7 +89,9 @@ def random_words(count: int, key: Any, stream: Any, first_element: int, device: 
 
 
 def check_float(x: torch.Tensor) -> None:
-    """Refuses tensors of other dtypes."""
+    """Refuses what is no tensor, and tensors of other dtypes."""
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x must be a tensor, not {type(x).__name__}: smallfloat without torch takes arrays and lists")
     if x.dtype not in FLOATS:
         raise TypeError(f"x has the dtype {x.dtype}: convert it to float16, bfloat16, float32 or float64")
 
@@ -228,7 +230,8 @@ def round(
     random_bits: int = 32,
     first_element: int = 0,
 ) -> torch.Tensor:
-    """`smallfloat.round` of tensors, with the same bits on any device and within `torch.compile`.
+    """`smallfloat.round` of tensors, with the same bits on any device and within `torch.compile`;
+    results have no gradient (`requires_grad` is False): `fake_quantize` has one.
 
     Parameters
     ----------
