@@ -347,9 +347,10 @@ def quantize_(
     container has for them; biases or scales become buffers beside them (`weight_bias`,
     `weight_scale`, `weight_global_scale`). A layer keeps its class (a subclass of it) and its
     `forward`: where that reads `self.weight` it gets values, decoded for this pass and rounded once
-    to the dtype that the weight had, or `model.to(dtype)` gave. What is written into these values is
-    lost: the codes stay. `state_dict()` has the codes, and `load_state_dict` refuses those of another
-    format, where the state still has what `state_dict` told of them (`torch.save` keeps it).
+    to the dtype that the weight had, or `model.to(dtype)` gave. What is written into these values
+    is lost: the codes stay. `state_dict()` has the codes, and `load_state_dict` refuses those of
+    another format, where the state still has what `state_dict` told of them (`torch.save` keeps
+    it).
 
     Parameters
     ----------
