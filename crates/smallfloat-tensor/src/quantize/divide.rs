@@ -326,7 +326,7 @@ pub(crate) fn narrow(x: f64) -> (f32, u32) {
 }
 
 /// The bits in f64 below those of places where rounding to at most 11 bits changes.
-const LOW_BITS: u64 = (1 << 40) - 1;
+pub(crate) const LOW_BITS: u64 = (1 << 40) - 1;
 
 /// Quotients x · over / unit, exact or rounded to odd near f64 numbers whose `low_bits` are all 0.
 #[inline(always)]

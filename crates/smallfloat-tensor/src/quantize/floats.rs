@@ -20,7 +20,7 @@ use smallfloat_kernels::{Encoder, Level, StepTable, quotients_to_odd, to_odd};
 use crate::error::{Result, refuse};
 use crate::file::stream::StoredCode;
 use crate::layout::grid::{Grid, Tile};
-use crate::quantize::divide::narrow;
+use crate::quantize::divide::{LOW_BITS, narrow};
 use crate::quantize::powers::largest_of_groups;
 use crate::scale::rule::{Extent, Scale, ScaleSpec, ScaledElement, is_far_from_places};
 
@@ -122,8 +122,6 @@ impl FloatScales {
 
     /// The codes of scales by largest magnitudes of f64.
     pub(crate) fn codes_of_long(&self, largest: &[f64]) -> Vec<u8> {
-        /// The bits below those of places where the rounding of scales of a byte changes.
-        const LOW_BITS: u64 = (1 << 40) - 1;
         let (over, max) = self.ratio;
         let mut codes = vec![0; largest.len()];
         let mut quotients = vec![0.0; largest.len().min(CHOSEN_SCALES)];

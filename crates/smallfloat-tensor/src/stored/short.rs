@@ -244,7 +244,7 @@ impl Short {
     fn look_up(&self, codes: &[u8], values: &mut [f32], factor: f32) {
         let pairs = values.iter_mut().zip(codes);
         match self.step {
-            // The same numbers, without a table.
+            // Computed, which vectors do, rather than looked up.
             Some(step) => pairs.for_each(|(value, code)| {
                 *value = f32::from(code.cast_signed()) * step * factor;
             }),
