@@ -3,8 +3,8 @@
 use crate::arch::{Kernels, Machine};
 
 /// Runs `work` with the calling thread's floating-point environment as Rust expects it: rounding to
-/// nearest, every exception masked, subnormal numbers kept. On x86-64; elsewhere the environment
-/// is left as it is.
+/// nearest, every exception masked, subnormal numbers kept. On x86-64 and AArch64; elsewhere the
+/// environment is left as it is.
 ///
 /// Other programs set flags of the thread that they call from: PyTorch's `set_flush_denormal`,
 /// JAX's callbacks, and libraries built with `-ffast-math`. [`Encoder`](crate::Encoder)s and

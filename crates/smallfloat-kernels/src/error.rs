@@ -95,6 +95,6 @@ pub enum Error {
         formats: [smallfloat::Format; 2],
     },
     /// A name that no level has.
-    #[error("no level has this name: portable, avx2 or avx512")]
+    #[error("no level has this name: portable, neon, avx2 or avx512")]
     Level,
 }

@@ -219,46 +219,59 @@ mod vectors {
     /// Kernels are there for these types and no others.
     #[test]
     fn vectors_are_used() {
-        fn encoders<T: Element, C: Code + Default>() -> [bool; 3] {
+        fn encoders<T: Element, C: Code + Default>(level: Level) -> [bool; 3] {
             let (source, mut codes) = ([T::default(); 5], [C::default(); 5]);
             let projection = E4M3FN.default_projection();
             let random = projection.with_rounding(Rounding::stochastic_a(8).expect("bits"));
             let fast =
-                |projection| SimdEncoder::new(Level::Avx2, &T::FORMAT, &E4M3FN, projection).expect("kernels");
-            let words = (&Generator::Ars5(Ars5 { seed: 1, stream: 2 }), Level::Avx2);
+                |projection| SimdEncoder::new(level, &T::FORMAT, &E4M3FN, projection).expect("kernels");
+            let words = (&Generator::Ars5(Ars5 { seed: 1, stream: 2 }), level);
             [
                 fast(&projection).encode(&source, &mut codes, false).is_some(),
                 fast(&projection).encode_only(&source, &mut codes, false).is_some(),
                 fast(&random).encode_random(&source, &mut codes, words, 3, 8).is_some(),
             ]
         }
-        fn decodes<T: Element, C: Code + Default>() -> bool {
-            let fast = SimdDecoder::new(Level::Avx2, &decode_plans(&E4M3FN)).expect("kernels");
+        fn decodes<T: Element, C: Code + Default>(level: Level) -> bool {
+            let fast = SimdDecoder::new(level, &decode_plans(&E4M3FN)).expect("kernels");
             fast.decode(&[C::default(); 5], &mut [T::default(); 5], false).is_some()
         }
-        if !Level::Avx2.is_available() {
+        let Some(level) = Level::with_kernels() else {
             eprintln!("skipped: no vectors here");
             return;
-        }
+        };
         assert_eq!(
-            [encoders::<f32, u8>(), encoders::<f32, u16>(), encoders::<f32, u32>()],
+            [encoders::<f32, u8>(level), encoders::<f32, u16>(level), encoders::<f32, u32>(level)],
             [[true; 3], [true; 3], [false; 3]]
         );
         assert_eq!(
-            [encoders::<f64, u8>(), encoders::<f64, u16>(), encoders::<f64, u32>()],
+            [encoders::<f64, u8>(level), encoders::<f64, u16>(level), encoders::<f64, u32>(level)],
             [[true; 3], [true; 3], [false; 3]]
         );
         assert_eq!(
-            [encoders::<F16, u8>(), encoders::<F16, u16>(), encoders::<Bf16, u8>(), encoders::<Bf16, u16>()],
+            [
+                encoders::<F16, u8>(level),
+                encoders::<F16, u16>(level),
+                encoders::<Bf16, u8>(level),
+                encoders::<Bf16, u16>(level)
+            ],
             [[true; 3]; 4]
         );
         assert_eq!(
-            [decodes::<f32, u8>(), decodes::<f64, u8>(), decodes::<F16, u8>(), decodes::<Bf16, u8>()],
+            [
+                decodes::<f32, u8>(level),
+                decodes::<f64, u8>(level),
+                decodes::<F16, u8>(level),
+                decodes::<Bf16, u8>(level)
+            ],
             [true; 4]
         );
-        assert_eq!([decodes::<f32, u16>(), decodes::<f64, u16>()], [true; 2]);
-        assert_eq!([decodes::<F16, u16>(), decodes::<Bf16, u16>(), decodes::<f32, u32>()], [false; 3]);
-        let recode = SimdRecoder::new(Level::Avx2, &[0; 256]).expect("kernels");
+        assert_eq!([decodes::<f32, u16>(level), decodes::<f64, u16>(level)], [true; 2]);
+        assert_eq!(
+            [decodes::<F16, u16>(level), decodes::<Bf16, u16>(level), decodes::<f32, u32>(level)],
+            [false; 3]
+        );
+        let recode = SimdRecoder::new(level, &[0; 256]).expect("kernels");
         assert!(recode.recode(&[0_u8; 5], &mut [0_u8; 5]).is_some());
         assert!(
             recode.recode(&[0_u8; 5], &mut [0_u16; 5]).is_none()
@@ -268,19 +281,18 @@ mod vectors {
         assert!(SimdElementwise::is_usable());
         let to = Target { format: &E4M3FN, projection: &E4M3FN.default_projection() };
         for operation in [Operation::Add, Operation::Extremum(Extremum::Maximum)] {
-            let vectors =
-                SimdElementwise::new(Level::Avx2, operation, &[E4M3FN; 2], to, OperationOptions::IEEE)
-                    .expect("kernels");
+            let vectors = SimdElementwise::new(level, operation, &[E4M3FN; 2], to, OperationOptions::IEEE)
+                .expect("kernels");
             // 448 and 1: inexact, and one of them.
             assert!(vectors.run([&[0x7e; 5], &[0x38; 5], &[]], &mut [0; 5], true).is_some(), "{operation:?}");
         }
 
         let rounding_classes = RoundingClasses::new(&BINARY32, &E4M3FN);
-        assert_eq!(accumulator::largest(Level::Avx2, &rounding_classes, &[-2.5_f32, 1.0]), Some(0x4020_0000));
+        assert_eq!(accumulator::largest(level, &rounding_classes, &[-2.5_f32, 1.0]), Some(0x4020_0000));
         let classes_of_f64 = RoundingClasses::new(&BINARY64, &E4M3FN);
-        assert_eq!(accumulator::largest(Level::Avx2, &classes_of_f64, &[1.0_f64]), None);
-        assert!(ClassAccumulator::new::<f64>(Level::Avx2, &classes_of_f64).is_none());
-        let mut sums = ClassAccumulator::new::<f32>(Level::Avx2, &rounding_classes).expect("kernels");
+        assert_eq!(accumulator::largest(level, &classes_of_f64, &[1.0_f64]), None);
+        assert!(ClassAccumulator::new::<f64>(level, &classes_of_f64).is_none());
+        let mut sums = ClassAccumulator::new::<f32>(level, &rounding_classes).expect("kernels");
         let room = CAPACITY;
         assert_eq!([sums.has_room(room), sums.has_room(room + 1)], [true, false]);
         for _ in 0..2 {

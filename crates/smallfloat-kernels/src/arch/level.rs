@@ -9,8 +9,8 @@ use crate::error::Error;
 
 /// A set of instructions. Results are the same at every level, bit for bit; only the speed differs.
 ///
-/// The level is found once; the environment variable `SMALLFLOAT_LEVEL` (`portable`, `avx2` or
-/// `avx512`) names another one. Encoders and decoders keep the level they were built with, so a
+/// The level is found once; the environment variable `SMALLFLOAT_LEVEL` (`portable`, `neon`,
+/// `avx2` or `avx512`) names another one. Encoders and decoders keep the level they were built with, so a
 /// call dispatches once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
@@ -18,6 +18,8 @@ pub enum Level {
     /// Rust without intrinsics: tables over rounding classes, and the core. The reference for all
     /// others.
     Portable,
+    /// AArch64 with NEON, which all of them have; with AES's instructions if they are there.
+    Neon,
     /// x86-64 with AVX2, F16C, POPCNT and AES-NI.
     Avx2,
     /// x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VNNI, VAES, FMA, and all of AVX2's level: Intel
@@ -27,15 +29,16 @@ pub enum Level {
 
 impl Level {
     /// All levels, from low to high.
-    pub const ALL: &'static [Self] = &[Self::Portable, Self::Avx2, Self::Avx512];
+    pub const ALL: &'static [Self] = &[Self::Portable, Self::Neon, Self::Avx2, Self::Avx512];
 
     /// The environment variable that names a level.
     pub const VARIABLE: &'static str = "SMALLFLOAT_LEVEL";
 
-    /// Returns the level's name: `portable`, `avx2` or `avx512`.
+    /// Returns the level's name: `portable`, `neon`, `avx2` or `avx512`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            Self::Neon => "neon",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
         }
@@ -59,6 +62,12 @@ impl Level {
     /// Returns the levels this machine can run, from low to high.
     pub fn available() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|level| level.is_available())
+    }
+
+    /// The lowest level with kernels that this machine can run.
+    #[cfg(test)]
+    pub(crate) fn with_kernels() -> Option<Self> {
+        Self::available().find(|&level| level != Self::Portable)
     }
 
     /// This level, or the highest the machine can run below it.
@@ -107,6 +116,7 @@ mod tests {
         for &level in Level::ALL {
             assert_eq!(level.name().parse::<Level>().ok(), Some(level));
         }
+        assert_eq!("Neon".parse::<Level>().ok(), Some(Level::Neon));
         assert_eq!("AVX2".parse::<Level>().ok(), Some(Level::Avx2));
         assert_eq!("Avx512".parse::<Level>().ok(), Some(Level::Avx512));
         assert_eq!("avx9".parse::<Level>().ok(), None);

@@ -745,7 +745,7 @@ mod tests {
     #[test]
     #[cfg_attr(smallfloat_arch = "scalar", ignore = "this machine has no such kernel")]
     fn bytes_go_by_vectors() {
-        let kernel = kernel("Add<e4m3fn, e4m3fn, e4m3fn>", 0).with_level(Level::Avx2);
+        let kernel = kernel("Add<e4m3fn, e4m3fn, e4m3fn>", 0).with_level(Level::Avx512);
         let Some(vectors) = &kernel.vectors else {
             eprintln!("skipped: no vectors here");
             return;

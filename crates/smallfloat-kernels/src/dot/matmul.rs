@@ -270,8 +270,9 @@ mod tests {
         let matrix = |codes| Matrix { codes, length, decoder: &decoder };
         let mut sums = vec![0.0; 200];
         assert!(by_vector(Level::Portable, matrix(&a), matrix(&b), &mut sums).is_none());
-        let has_vectors = by_vector(Level::Avx2, matrix(&a), matrix(&b), &mut sums).is_some();
-        let machine = Machine::new(Level::Avx2);
+        let level = Level::detected();
+        let has_vectors = by_vector(level, matrix(&a), matrix(&b), &mut sums).is_some();
+        let machine = Machine::new(level);
         assert_eq!(has_vectors, machine.is_some_and(Kernels::has_vector_products));
         let expected = [1000_f32, 2000.0, 4000.0, 8000.0].repeat(50);
         assert!(!has_vectors || sums.iter().zip(expected).all(|(sum, x)| sum.to_bits() == x.to_bits()));

@@ -509,10 +509,10 @@ mod tests {
             (add_products(level, [&decoder, &decoder], [&x, &y], &mut sums), sums.iter().sum::<f32>())
         };
         assert_eq!(products(Level::Portable), (0, 0.0));
-        if !Level::Avx2.is_available() {
+        let Some(level) = Level::with_kernels() else {
             eprintln!("skipped: no vectors here");
             return;
-        }
-        assert_eq!(products(Level::Avx2), (96, -84.0));
+        };
+        assert_eq!(products(level), (96, -84.0));
     }
 }

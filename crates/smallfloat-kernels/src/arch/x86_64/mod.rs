@@ -7,12 +7,8 @@
 
 #![allow(clippy::wildcard_imports, reason = "a kernel uses dozens of intrinsics")]
 
-mod arithmetic;
 mod avx2;
 mod avx512;
-mod blocks;
-mod choices;
-mod generators;
 
 use std::ops::Range;
 
@@ -94,6 +90,24 @@ macro_rules! with_types {
     };
 }
 
+/// Orders stores past the caches, as others see them, with later stores of this thread.
+#[inline]
+pub(in crate::arch) fn fence() {
+    // SAFETY: every x86-64 machine has the instruction.
+    unsafe { std::arch::x86_64::_mm_sfence() };
+}
+
+/// Asks for the cache line of an address, any address.
+#[inline]
+pub(in crate::arch) fn prefetch(address: *const u8) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    #[allow(unused_unsafe, reason = "safe since Rust 1.90 or so")]
+    // SAFETY: a hint about an address that is never read.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+}
+
 /// Every exception masked, which is all of the register that Rust expects.
 const MASKS: u32 = 0b11_1111 << 7;
 
@@ -136,6 +150,7 @@ impl Kernels for Machine {
         let avx2 = || has!("avx2") && has!("f16c") && has!("popcnt") && has!("aes");
         match level {
             Level::Portable => true,
+            Level::Neon => false,
             Level::Avx2 => avx2(),
             Level::Avx512 => {
                 let foundation = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");

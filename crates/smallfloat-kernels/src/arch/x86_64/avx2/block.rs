@@ -6,7 +6,7 @@ use std::slice::{from_mut, from_ref};
 
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::lanes::{STEP, Source, bytes, in_order, least, narrow_signed, store, words};
-use crate::arch::machine::blocks::{GroupStep, for_groups};
+use crate::arch::vectors::blocks::{GroupStep, for_groups};
 use crate::plan::blocks::Row;
 
 /// Elements of a vector.

@@ -7,12 +7,12 @@
 use std::arch::x86_64::*;
 
 use crate::arch::machine::Avx2;
-use crate::arch::machine::arithmetic::{self, Operands, Operation};
 use crate::arch::machine::avx2::decode::wide::put;
 use crate::arch::machine::avx2::decode::{Constants, values};
 use crate::arch::machine::avx2::lanes::{STEP, any, bytes, words};
-use crate::arch::machine::blocks::{Step, for_steps};
-use crate::arch::machine::choices::CodesOnly;
+use crate::arch::vectors::arithmetic::{self, Operands, Operation};
+use crate::arch::vectors::blocks::{Step, for_steps};
+use crate::arch::vectors::choices::CodesOnly;
 use crate::plan::arithmetic::{ArithmeticPlan, OrderPlan, Subnormals};
 
 /// Computes in binary32; an operation of two operands ignores the third.

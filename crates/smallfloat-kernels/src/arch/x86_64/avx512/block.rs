@@ -14,7 +14,7 @@ use crate::arch::machine::Avx512;
 use crate::arch::machine::avx512::decode::{Halved, Table, Whole, values as decoded};
 use crate::arch::machine::avx512::encode::{Constants, join_masks, narrow_grid};
 use crate::arch::machine::avx512::lanes::{STEP, bytes, in_order, narrow_signed, store, words};
-use crate::arch::machine::blocks::{GroupStep, for_groups, prefetch};
+use crate::arch::vectors::blocks::{GroupStep, for_groups, prefetch};
 use crate::plan::blocks::{PowerScales, Row};
 use crate::plan::decode::DecodePlan;
 use crate::plan::encode::{EncodePlan, INFINITY, Mode, SubnormalGrid};

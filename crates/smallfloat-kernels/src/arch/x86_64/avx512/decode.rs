@@ -10,8 +10,8 @@ use smallfloat::{Bf16, F16};
 use crate::arch::machine::Avx512;
 use crate::arch::machine::avx2::decode::Destination as NarrowClasses;
 use crate::arch::machine::avx512::lanes::{STEP, bytes, words};
-use crate::arch::machine::blocks::{self, Decoder, Step, for_steps, nothing};
-use crate::arch::machine::choices::CodesOnly;
+use crate::arch::vectors::blocks::{self, Decoder, Step, for_steps, nothing};
+use crate::arch::vectors::choices::CodesOnly;
 use crate::plan::decode::DecodePlan;
 
 /// A destination: how the 16-bit halves of 64 codes are stored.

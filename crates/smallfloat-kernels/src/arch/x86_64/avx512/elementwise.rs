@@ -4,9 +4,9 @@
 use std::arch::x86_64::*;
 
 use crate::arch::machine::Avx512;
-use crate::arch::machine::arithmetic::{self, Operands, Operation};
 use crate::arch::machine::avx512::decode::{Halved, Table, Whole, values};
 use crate::arch::machine::avx512::lanes::STEP;
+use crate::arch::vectors::arithmetic::{self, Operands, Operation};
 use crate::plan::arithmetic::ArithmeticPlan;
 
 /// Computes in binary32; an operation of two operands ignores the third.

@@ -24,8 +24,8 @@ use crate::arch::machine::avx512::lanes::{
     keep, lesser, narrow, narrow_words, none_set, put, signs, some_set, store, subtract, subtract_to_zero,
     words,
 };
-use crate::arch::machine::blocks::{BlockEncoder, Step, encode_by_blocks, for_steps, nothing};
-use crate::arch::machine::choices::{
+use crate::arch::vectors::blocks::{BlockEncoder, Step, encode_by_blocks, for_steps, nothing};
+use crate::arch::vectors::choices::{
     CodesOnly, Detail, Directed, Fit, NearestEven, Rare, Rounds, Shape, ToOdd, with_shape,
 };
 use crate::plan::encode::{EncodePlan, INFINITY, Mode, SubnormalGrid};

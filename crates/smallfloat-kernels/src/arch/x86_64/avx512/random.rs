@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use smallfloat::random::Philox;
 
 use crate::arch::machine::Avx512;
-use crate::arch::machine::generators::{Blocks128, Lanes64, ars5_keys, ars5_rounds, fill, philox_rounds};
+use crate::arch::vectors::generators::{Blocks128, Lanes64, ars5_keys, ars5_rounds, fill, philox_rounds};
 use crate::ars5::Ars5;
 
 /// Blocks made at once.

@@ -7,8 +7,8 @@ use std::marker::PhantomData;
 use crate::arch::machine::Avx512;
 use crate::arch::machine::avx512::encode::{BLOCK, Constants, Lanes, Sums, finish, fit};
 use crate::arch::machine::avx512::lanes::{STEP, Source, store, words};
-use crate::arch::machine::blocks::{Step, for_steps};
-use crate::arch::machine::choices::{NearestEven, RandomFlags, Rare, Shape, with_shape};
+use crate::arch::vectors::blocks::{Step, for_steps};
+use crate::arch::vectors::choices::{NearestEven, RandomFlags, Rare, Shape, with_shape};
 use crate::plan::encode::EncodePlan;
 use crate::plan::tally::Tally;
 

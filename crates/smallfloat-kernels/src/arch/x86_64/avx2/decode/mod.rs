@@ -12,8 +12,8 @@ use smallfloat::{Bf16, F16};
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::decode::wide::{put, widen};
 use crate::arch::machine::avx2::lanes::{STEP, bytes};
-use crate::arch::machine::blocks::{self, Decoder, Step, for_steps, nothing};
-use crate::arch::machine::choices::CodesOnly;
+use crate::arch::vectors::blocks::{self, Decoder, Step, for_steps, nothing};
+use crate::arch::vectors::choices::CodesOnly;
 use crate::plan::decode::DecodePlan;
 
 /// A destination: how the 16-bit halves of 32 codes are stored.

@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::lanes::{STEP, words};
-use crate::arch::machine::blocks::{self, Decoder, Step, for_steps, nothing};
-use crate::arch::machine::choices::CodesOnly;
+use crate::arch::vectors::blocks::{self, Decoder, Step, for_steps, nothing};
+use crate::arch::vectors::choices::CodesOnly;
 use crate::plan::decode::{INFINITY, NAN, WidePlan};
 
 /// Codes of one vector.

@@ -5,10 +5,10 @@ use std::arch::x86_64::*;
 
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::block::fill_largest;
-use crate::arch::machine::avx2::encode::{Constants, Sums, fit, step};
+use crate::arch::machine::avx2::encode::{Constants, Sums, step};
 use crate::arch::machine::avx2::lanes::{STEP, store};
-use crate::arch::machine::blocks::{GroupStep, for_groups};
-use crate::arch::machine::choices::{CodesOnly, Fit, Gradual, NearestEven};
+use crate::arch::vectors::blocks::{GroupStep, for_groups};
+use crate::arch::vectors::choices::{CodesOnly, Fit, Gradual, NearestEven, fit};
 use crate::plan::blocks::PowerScales;
 use crate::plan::encode::{EncodePlan, INFINITY, Mode};
 

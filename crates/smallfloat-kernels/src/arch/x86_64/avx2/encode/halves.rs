@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 
 use crate::arch::machine::avx2::encode::{Constants, Sums};
 use crate::arch::machine::avx2::lanes::{STEP, Source};
-use crate::arch::machine::choices::{Detail, Shape};
+use crate::arch::vectors::choices::{Detail, Shape};
 
 /// Encodes 32 elements, and finds out as much as `D` says, exactness left out.
 #[inline]

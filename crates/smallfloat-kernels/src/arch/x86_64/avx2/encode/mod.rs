@@ -21,12 +21,12 @@ use crate::arch::machine::avx2::lanes::{
     STEP, Source, Target, add, any, codes as splat, count, equal, greater, in_order, larger, least, less,
     lesser, narrow_signed, store, subtract, sum_of_bytes, words,
 };
-use crate::arch::machine::blocks::{
+use crate::arch::vectors::blocks::{
     BlockEncoder, Step, elements_to_alignment, encode_by_blocks, for_steps, nothing,
 };
-use crate::arch::machine::choices::{
-    Bfloat16, Binary16, CodesOnly, Detail, Directed, Fit, Flags, NearestAway, NearestEven, Rare, Rounds,
-    Shape, ToOdd, with_shape,
+use crate::arch::vectors::choices::{
+    Bfloat16, Binary16, CodesOnly, Detail, Directed, Flags, NearestAway, NearestEven, Rare, Rounds, Shape,
+    ToOdd, fit, with_shape,
 };
 use crate::plan::encode::{EncodePlan, INFINITY, Mode, SubnormalGrid};
 use crate::plan::tally::Tally;
@@ -75,18 +75,6 @@ fn dispatch<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut [
         Mode::Directed(_) => once::<S, T, Directed>(plan, source, codes, stream),
         Mode::Odd => once::<S, T, ToOdd>(plan, source, codes, stream),
         Mode::Random => unreachable!("stochastic rounding has a kernel of its own"),
-    }
-}
-
-/// The narrowest shape that a plan's nearest-even and stochastic loops may have.
-pub(super) fn fit(plan: &EncodePlan) -> Fit {
-    match plan.low {
-        SubnormalGrid::Flush if !plan.signed => Fit::UnsignedFlush,
-        SubnormalGrid::Flush => Fit::Rare,
-        _ if plan.infinity_by_sign => Fit::Rare,
-        _ if plan.integer => Fit::Integer,
-        SubnormalGrid::Gradual => Fit::Gradual,
-        SubnormalGrid::Hole => Fit::Hole,
     }
 }
 

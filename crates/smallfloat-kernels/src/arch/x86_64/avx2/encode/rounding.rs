@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use crate::arch::machine::avx2::encode::Constants;
 use crate::arch::machine::avx2::lanes::Target;
-use crate::arch::machine::choices::{Detail, Rounds, Shape};
+use crate::arch::vectors::choices::{Detail, Rounds, Shape};
 
 /// Elements that a directed rounding moves away from zero: all bits set.
 #[inline]

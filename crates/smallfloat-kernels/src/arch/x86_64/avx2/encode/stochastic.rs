@@ -12,11 +12,11 @@ use std::marker::PhantomData;
 
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::encode::{
-    BLOCK, Constants, Eights, Lanes, Sums, finish_all, fit, inexact_magnitude, is_unsigned, refuse_beyond,
+    BLOCK, Constants, Eights, Lanes, Sums, finish_all, inexact_magnitude, is_unsigned, refuse_beyond,
 };
 use crate::arch::machine::avx2::lanes::{STEP, Source, Target, store, words};
-use crate::arch::machine::blocks::{Step, for_steps};
-use crate::arch::machine::choices::{NearestEven, RandomFlags, Rare, Shape, with_shape};
+use crate::arch::vectors::blocks::{Step, for_steps};
+use crate::arch::vectors::choices::{NearestEven, RandomFlags, Rare, Shape, fit, with_shape};
 use crate::plan::encode::{EncodePlan, SubnormalGrid};
 use crate::plan::tally::Tally;
 

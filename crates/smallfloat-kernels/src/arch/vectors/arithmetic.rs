@@ -4,31 +4,31 @@
 use crate::plan::arithmetic::{ArithmeticPlan, Compute};
 
 /// What a loop computes: a product of the first two operands, a sum with the last one, or both.
-pub(super) trait Operation {
+pub(in crate::arch) trait Operation {
     const MULTIPLIES: bool;
     const ADDS: bool;
 }
 
-pub(super) enum Sum {}
+pub(in crate::arch) enum Sum {}
 impl Operation for Sum {
     const MULTIPLIES: bool = false;
     const ADDS: bool = true;
 }
 
-pub(super) enum Product {}
+pub(in crate::arch) enum Product {}
 impl Operation for Product {
     const MULTIPLIES: bool = true;
     const ADDS: bool = false;
 }
 
-pub(super) enum Fma {}
+pub(in crate::arch) enum Fma {}
 impl Operation for Fma {
     const MULTIPLIES: bool = true;
     const ADDS: bool = true;
 }
 
 /// The decoders of three operands at a level, which takes `N` codes of each in a step.
-pub(super) trait Operands<const N: usize>: Sized {
+pub(in crate::arch) trait Operands<const N: usize>: Sized {
     /// Computes `N` results: sums rounded to odd where they are not exact if `ODD`, the sign of a
     /// NaN made certain if `NAN`.
     ///
@@ -56,7 +56,7 @@ pub(super) trait Operands<const N: usize>: Sized {
 ///
 /// # Safety
 /// The machine must have the level's instructions.
-pub(super) unsafe fn compute<D: Operands<N>, const N: usize>(
+pub(in crate::arch) unsafe fn compute<D: Operands<N>, const N: usize>(
     plan: &ArithmeticPlan,
     codes: [&[u8]; 3],
     results: &mut [f32],
@@ -88,7 +88,7 @@ pub(super) unsafe fn compute<D: Operands<N>, const N: usize>(
 /// # Safety
 /// The machine must have the level's instructions.
 #[inline(always)]
-pub(super) unsafe fn for_steps<
+pub(in crate::arch) unsafe fn for_steps<
     D: Operands<N>,
     O: Operation,
     const ODD: bool,

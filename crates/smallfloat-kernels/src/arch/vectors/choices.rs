@@ -1,7 +1,9 @@
 //! What loops are compiled for: properties that are constants of types without values.
 
+use crate::plan::encode::{EncodePlan, SubnormalGrid};
+
 /// How much a loop finds out beside the codes.
-pub(super) trait Detail {
+pub(in crate::arch) trait Detail {
     /// Counts of classes.
     const COUNTS: bool;
     /// Whether a value has bits below the last place of normal values, and whether one came near
@@ -17,7 +19,7 @@ macro_rules! details {
     ($($(#[$doc:meta])* $name:ident: $counts:literal, $nearness:literal, $exactness:literal, $hole:literal;)*) => {
         $(
             $(#[$doc])*
-            pub(super) enum $name {}
+            pub(in crate::arch) enum $name {}
 
             impl Detail for $name {
                 const COUNTS: bool = $counts;
@@ -43,7 +45,7 @@ details! {
 }
 
 /// What is known of a plan when a loop is compiled; `None` leaves it to the plan.
-pub(super) trait Shape {
+pub(in crate::arch) trait Shape {
     /// The exponents are those of binary32, so that a code is the upper part of a magnitude.
     const INTEGER: Option<bool> = Some(false);
     /// The grid has Tesla's hole.
@@ -61,23 +63,23 @@ pub(super) trait Shape {
 }
 
 /// A signed format with all its subnormals.
-pub(super) enum Gradual {}
+pub(in crate::arch) enum Gradual {}
 impl Shape for Gradual {}
 
 /// A signed format with Tesla's subnormals.
-pub(super) enum Hole {}
+pub(in crate::arch) enum Hole {}
 impl Shape for Hole {
     const HOLE: Option<bool> = Some(true);
 }
 
 /// A signed format with the exponents of binary32.
-pub(super) enum Integer {}
+pub(in crate::arch) enum Integer {}
 impl Shape for Integer {
     const INTEGER: Option<bool> = Some(true);
 }
 
 /// Flushed subnormals and no sign (UHP).
-pub(super) enum UnsignedFlush {}
+pub(in crate::arch) enum UnsignedFlush {}
 impl Shape for UnsignedFlush {
     const FLUSH: Option<bool> = Some(true);
     const UNSIGNED: Option<bool> = Some(true);
@@ -85,7 +87,7 @@ impl Shape for UnsignedFlush {
 }
 
 /// No sign, and subnormals that may be flushed.
-pub(super) enum Unsigned {}
+pub(in crate::arch) enum Unsigned {}
 impl Shape for Unsigned {
     const FLUSH: Option<bool> = None;
     const UNSIGNED: Option<bool> = Some(true);
@@ -94,7 +96,7 @@ impl Shape for Unsigned {
 
 /// Either of these alone, a rare rounding, or infinities whose signs matter: all choices at run
 /// time.
-pub(super) enum Rare {}
+pub(in crate::arch) enum Rare {}
 impl Shape for Rare {
     const INTEGER: Option<bool> = None;
     const HOLE: Option<bool> = None;
@@ -104,13 +106,13 @@ impl Shape for Rare {
 }
 
 /// binary16 itself.
-pub(super) enum Binary16 {}
+pub(in crate::arch) enum Binary16 {}
 impl Shape for Binary16 {
     const CONVERTS: bool = true;
 }
 
 /// bfloat16 itself.
-pub(super) enum Bfloat16 {}
+pub(in crate::arch) enum Bfloat16 {}
 impl Shape for Bfloat16 {
     const INTEGER: Option<bool> = Some(true);
     const CARRIES: bool = true;
@@ -118,7 +120,7 @@ impl Shape for Bfloat16 {
 
 /// The narrowest shape that fits a plan.
 #[derive(Clone, Copy)]
-pub(super) enum Fit {
+pub(in crate::arch) enum Fit {
     Gradual,
     Hole,
     Integer,
@@ -127,23 +129,35 @@ pub(super) enum Fit {
     Rare,
 }
 
+/// The narrowest shape that a plan's nearest-even and stochastic loops may have.
+pub(in crate::arch) fn fit(plan: &EncodePlan) -> Fit {
+    match plan.low {
+        SubnormalGrid::Flush if !plan.signed => Fit::UnsignedFlush,
+        SubnormalGrid::Flush => Fit::Rare,
+        _ if plan.infinity_by_sign => Fit::Rare,
+        _ if plan.integer => Fit::Integer,
+        SubnormalGrid::Gradual => Fit::Gradual,
+        SubnormalGrid::Hole => Fit::Hole,
+    }
+}
+
 /// Calls a loop compiled for the shape that fits, or for shapes without a loop of their own what
 /// follows.
 macro_rules! with_shape {
     ($fit:expr, [$($name:ident)*], |$shape:ident| $call:expr, $rest:expr) => {
         match $fit {
-            $($crate::arch::machine::choices::Fit::$name => {
-                type $shape = $crate::arch::machine::choices::$name;
+            $($crate::arch::vectors::choices::Fit::$name => {
+                type $shape = $crate::arch::vectors::choices::$name;
                 $call
             })*
             _ => $rest,
         }
     };
 }
-pub(super) use with_shape;
+pub(in crate::arch) use with_shape;
 
 /// How a loop rounds.
-pub(super) trait Rounds {
+pub(in crate::arch) trait Rounds {
     /// To nearest, ties to even.
     const NEAREST_EVEN: bool = false;
     /// To nearest, ties away.
@@ -158,7 +172,7 @@ macro_rules! roundings {
     ($($name:ident: $property:ident;)*) => {
         $(
             /// The rounding of the same name.
-            pub(super) enum $name {}
+            pub(in crate::arch) enum $name {}
 
             impl Rounds for $name {
                 const $property: bool = true;

@@ -4,7 +4,7 @@
 use crate::ars5::KEY_STEPS;
 
 /// Fills in the words of blocks from `first` on: whole groups at once, what is left one by one.
-pub(super) fn fill<const GROUP: usize>(
+pub(in crate::arch) fn fill<const GROUP: usize>(
     first: u64,
     blocks: &mut [[u32; 4]],
     fill_groups: impl FnOnce(&mut [[[u32; 4]; GROUP]]),
@@ -20,7 +20,7 @@ pub(super) fn fill<const GROUP: usize>(
 
 /// Lanes of 64 bits with a word in their lower halves: that is what a multiplication reads, so
 /// upper halves may hold anything.
-pub(super) trait Lanes64: Copy {
+pub(in crate::arch) trait Lanes64: Copy {
     /// A number in every lane.
     ///
     /// # Safety
@@ -45,7 +45,7 @@ pub(super) trait Lanes64: Copy {
 /// # Safety
 /// The machine must have the level's instructions.
 #[inline(always)]
-pub(super) unsafe fn philox_rounds<V: Lanes64>(states: &mut [[V; 4]; 2], seed: u64) {
+pub(in crate::arch) unsafe fn philox_rounds<V: Lanes64>(states: &mut [[V; 4]; 2], seed: u64) {
     const MULTIPLIERS: [u64; 2] = [0xd251_1f53, 0xcd9e_8d57];
     const STEPS: [u64; 2] = [0x9e37_79b9, 0xbb67_ae85];
     // SAFETY: the caller's promise.
@@ -66,7 +66,7 @@ pub(super) unsafe fn philox_rounds<V: Lanes64>(states: &mut [[V; 4]; 2], seed: u
 }
 
 /// Blocks of 128 bits.
-pub(super) trait Blocks128: Copy {
+pub(in crate::arch) trait Blocks128: Copy {
     /// Two numbers in every block.
     ///
     /// # Safety
@@ -103,7 +103,7 @@ pub(super) trait Blocks128: Copy {
 /// # Safety
 /// The machine must have the level's instructions.
 #[inline(always)]
-pub(super) unsafe fn ars5_keys<V: Blocks128>(seed: u64) -> [V; 6] {
+pub(in crate::arch) unsafe fn ars5_keys<V: Blocks128>(seed: u64) -> [V; 6] {
     // SAFETY: the caller's promise.
     unsafe {
         let step = V::pair(KEY_STEPS[0], KEY_STEPS[1]);
@@ -120,7 +120,7 @@ pub(super) unsafe fn ars5_keys<V: Blocks128>(seed: u64) -> [V; 6] {
 /// # Safety
 /// The machine must have the level's instructions.
 #[inline(always)]
-pub(super) unsafe fn ars5_rounds<V: Blocks128, const N: usize>(states: &mut [V; N], keys: &[V; 6]) {
+pub(in crate::arch) unsafe fn ars5_rounds<V: Blocks128, const N: usize>(states: &mut [V; N], keys: &[V; 6]) {
     // SAFETY: the caller's promise.
     unsafe {
         for state in &mut *states {

@@ -4,17 +4,17 @@
 //! These functions have no target features. They are inlined into functions that do, and only there
 //! their steps are inlined too.
 
-use std::arch::x86_64::*;
 use std::slice::{from_mut, from_ref};
 
-use crate::arch::machine::choices::{Counts, Detail, Flags, Nearness};
+use crate::arch::machine;
+use crate::arch::vectors::choices::{Counts, Detail, Flags, Nearness};
 use crate::plan::tally::Tally;
 
 /// What a level does with `N` elements, finding out as much as `D` says.
 ///
 /// Constants are parts of the value itself, and sums are a variable of each block: only so does the
 /// compiler see that both can be registers.
-pub(super) trait Step<D: Detail, const N: usize> {
+pub(in crate::arch) trait Step<D: Detail, const N: usize> {
     /// The elements that are read.
     type From: Copy + Default;
     /// What is read beside each: a random word, a second operand, or `()`.
@@ -49,7 +49,7 @@ pub(super) trait Step<D: Detail, const N: usize> {
 }
 
 /// Nothing beside each of so many elements.
-pub(super) fn nothing(length: usize) -> &'static [()] {
+pub(in crate::arch) fn nothing(length: usize) -> &'static [()] {
     &[(); usize::MAX][..length]
 }
 
@@ -59,7 +59,7 @@ pub(super) fn nothing(length: usize) -> &'static [()] {
 /// The machine must have the level's instructions; with `stream`, `to` must be aligned to the
 /// level's vectors.
 #[inline(always)]
-pub(super) unsafe fn for_steps<D: Detail, K: Step<D, N>, const N: usize>(
+pub(in crate::arch) unsafe fn for_steps<D: Detail, K: Step<D, N>, const N: usize>(
     kernel: &K,
     from: &[K::From],
     with: &[K::With],
@@ -109,15 +109,13 @@ pub(super) unsafe fn for_steps<D: Detail, K: Step<D, N>, const N: usize>(
         padding = (N - rest.len()) as u64;
     }
     if stream {
-        // Streamed stores are not ordered with later ones of this thread as others see them.
-        // SAFETY: every x86-64 machine has the instruction.
-        unsafe { _mm_sfence() };
+        machine::fence();
     }
     padding
 }
 
 /// What a level does with `N` elements that lie in `G` groups.
-pub(super) trait GroupStep<const N: usize, const G: usize> {
+pub(in crate::arch) trait GroupStep<const N: usize, const G: usize> {
     /// The elements that are read.
     type From: Copy + Default;
     /// What each group has.
@@ -137,7 +135,7 @@ pub(super) trait GroupStep<const N: usize, const G: usize> {
 /// # Safety
 /// The machine must have the level's instructions.
 #[inline(always)]
-pub(super) unsafe fn for_groups<K: GroupStep<N, G>, const N: usize, const G: usize>(
+pub(in crate::arch) unsafe fn for_groups<K: GroupStep<N, G>, const N: usize, const G: usize>(
     kernel: &K,
     from: &[K::From],
     with: &[K::With],
@@ -171,7 +169,7 @@ pub(super) unsafe fn for_groups<K: GroupStep<N, G>, const N: usize, const G: usi
 }
 
 /// A deterministic encoder at a level.
-pub(super) trait BlockEncoder {
+pub(in crate::arch) trait BlockEncoder {
     /// The elements that are read.
     type From;
     /// The storage of codes.
@@ -206,7 +204,7 @@ pub(super) trait BlockEncoder {
 /// # Safety
 /// The machine must have the level's instructions.
 #[inline(always)]
-pub(super) unsafe fn encode_by_blocks<E: BlockEncoder>(
+pub(in crate::arch) unsafe fn encode_by_blocks<E: BlockEncoder>(
     encoder: &E,
     mut source: &[E::From],
     mut codes: &mut [E::To],
@@ -250,7 +248,7 @@ pub(super) unsafe fn encode_by_blocks<E: BlockEncoder>(
 }
 
 /// A decoder at a level.
-pub(super) trait Decoder {
+pub(in crate::arch) trait Decoder {
     /// The storage of codes.
     type From;
     /// The values.
@@ -270,7 +268,12 @@ pub(super) trait Decoder {
 /// # Safety
 /// The machine must have the level's instructions.
 #[inline(always)]
-pub(super) unsafe fn decode<D: Decoder>(decoder: &D, codes: &[D::From], values: &mut [D::To], stream: bool) {
+pub(in crate::arch) unsafe fn decode<D: Decoder>(
+    decoder: &D,
+    codes: &[D::From],
+    values: &mut [D::To],
+    stream: bool,
+) {
     assert_eq!(codes.len(), values.len(), "codes and values must have the same length");
     if !stream {
         // SAFETY: the caller's promise.
@@ -289,7 +292,7 @@ pub(super) unsafe fn decode<D: Decoder>(decoder: &D, codes: &[D::From], values: 
 
 /// Returns how many elements come before the first one that a streamed store of so many bytes could
 /// write.
-pub(super) fn elements_to_alignment<T>(values: &[T], alignment: usize) -> usize {
+pub(in crate::arch) fn elements_to_alignment<T>(values: &[T], alignment: usize) -> usize {
     let bytes = values.as_ptr().addr().next_multiple_of(alignment) - values.as_ptr().addr();
     bytes / size_of::<T>()
 }
@@ -299,13 +302,8 @@ const AHEAD: usize = 4096;
 
 /// Asks for the cache lines that a loop reads some steps later, so many bytes further.
 #[inline]
-pub(super) fn prefetch<S, const N: usize>(x: &[S; N], bytes: usize) {
+pub(in crate::arch) fn prefetch<S, const N: usize>(x: &[S; N], bytes: usize) {
     for line in (0..size_of_val(x)).step_by(64) {
-        let ahead = x.as_ptr().cast::<i8>().wrapping_add(bytes + line);
-        #[allow(unused_unsafe, reason = "safe since Rust 1.90 or so")]
-        // SAFETY: a hint about an address that is never read; any address will do.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(ahead);
-        }
+        machine::prefetch(x.as_ptr().cast::<u8>().wrapping_add(bytes + line));
     }
 }

@@ -1,0 +1,240 @@
+//! Sums of products in binary32: of codes decoded on the way, tiles of a matrix product, and
+//! products with a vector.
+//!
+//! A tile is three rows of A by four of B: 24 vectors of four partial sums, which with six of A and
+//! two of B fill the 32 registers.
+
+use std::arch::aarch64::*;
+use std::ops::Range;
+
+use crate::arch::machine::Neon;
+use crate::arch::machine::decode::{Constants, values};
+use crate::arch::machine::lanes::STEP;
+use crate::plan::decode::DecodePlan;
+use crate::plan::partial_sums::{LANES, Partial, total};
+
+/// The rows of B that [`add_rows`] wants at once.
+pub(crate) const COLUMNS: usize = 4;
+
+/// Eight elements.
+type Eight = [float32x4_t; 2];
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn load(eight: &[f32; LANES]) -> Eight {
+    // SAFETY: the reference is to 32 readable bytes.
+    unsafe { [vld1q_f32(eight.as_ptr()), vld1q_f32(eight.as_ptr().add(4))] }
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn store(eight: &mut [f32; LANES], vectors: Eight) {
+    // SAFETY: the reference is to 32 writable bytes.
+    unsafe {
+        vst1q_f32(eight.as_mut_ptr(), vectors[0]);
+        vst1q_f32(eight.as_mut_ptr().add(4), vectors[1]);
+    }
+}
+
+/// Adds x·y in one rounding.
+#[inline]
+#[target_feature(enable = "neon")]
+fn add_fused(sum: &mut Eight, x: Eight, y: Eight) {
+    *sum = [vfmaq_f32(sum[0], x[0], y[0]), vfmaq_f32(sum[1], x[1], y[1])];
+}
+
+/// Adds the products of whole steps of 32 elements: the i-th to the partial sum i mod 32, in order.
+/// Gives how many elements that were.
+pub(crate) fn add_products(
+    _: Neon,
+    plans: [&DecodePlan; 2],
+    [x, y]: [&[u8]; 2],
+    sums: &mut [f32; 2 * STEP],
+) -> usize {
+    assert_eq!(x.len(), y.len(), "both slices must have the same length");
+    // SAFETY: the proof says that the machine has NEON.
+    unsafe { all_products(plans, x, y, sums) }
+}
+
+/// Products of values of eight bits are exact, so that fused operations round as two would.
+#[target_feature(enable = "neon")]
+fn all_products(plans: [&DecodePlan; 2], x: &[u8], y: &[u8], sums: &mut [f32; 2 * STEP]) -> usize {
+    let (kx, ky) = (Constants::new(plans[0]), Constants::new(plans[1]));
+    let sums = sums.as_chunks_mut::<4>().0;
+    let mut lanes = [vdupq_n_f32(0.0); 8];
+    for (lane, four) in lanes.iter_mut().zip(&*sums) {
+        // SAFETY: the reference is to 16 readable bytes.
+        *lane = unsafe { vld1q_f32(four.as_ptr()) };
+    }
+    let (x, y) = (x.as_chunks::<{ 2 * STEP }>().0, y.as_chunks::<{ 2 * STEP }>().0);
+    for (x, y) in x.iter().zip(y) {
+        let (x, y) = (x.as_chunks::<STEP>().0, y.as_chunks::<STEP>().0);
+        for half in 0..2 {
+            let (x, y) = (values(&x[half], &kx), values(&y[half], &ky));
+            for i in 0..4 {
+                lanes[4 * half + i] = vfmaq_f32(lanes[4 * half + i], x[i], y[i]);
+            }
+        }
+    }
+    for (lane, four) in lanes.iter().zip(sums) {
+        // SAFETY: the reference is to 16 writable bytes.
+        unsafe { vst1q_f32(four.as_mut_ptr(), *lane) };
+    }
+    x.len() * 2 * STEP
+}
+
+/// Adds the products of rows of A and up to four rows of B, in a part of their length that is a
+/// multiple of eight, to the partial sums of their pairs, row of A by row of A. `stride` is from
+/// one row to the next.
+pub(crate) fn add_rows(
+    _: Neon,
+    [a, b]: [&[f32]; 2],
+    stride: usize,
+    part: &Range<usize>,
+    sums: &mut [Partial],
+) {
+    // SAFETY: the proof says that the machine has NEON.
+    unsafe { all_rows(a, b, stride, part, sums) }
+}
+
+#[target_feature(enable = "neon")]
+fn all_rows(a: &[f32], b: &[f32], stride: usize, part: &Range<usize>, sums: &mut [Partial]) {
+    let width = b.len() / stride;
+    for (a, sums) in a.chunks(3 * stride).zip(sums.chunks_mut(3 * width)) {
+        match (a.len() / stride, width) {
+            (3, 4) => tile::<3, 4>(a, b, stride, part, sums),
+            (2, 4) => tile::<2, 4>(a, b, stride, part, sums),
+            (1, 4) => tile::<1, 4>(a, b, stride, part, sums),
+            _ => {
+                for (a, sums) in a.chunks(stride).zip(sums.chunks_mut(width)) {
+                    for (b, sum) in b.chunks(stride).zip(sums) {
+                        tile::<1, 1>(a, b, stride, part, std::slice::from_mut(sum));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn tile<const ROWS: usize, const COLUMNS: usize>(
+    a: &[f32],
+    b: &[f32],
+    stride: usize,
+    part: &Range<usize>,
+    sums: &mut [Partial],
+) {
+    let steps = part.len() / LANES;
+    let mut rows = [&[] as &[[f32; LANES]]; ROWS];
+    let mut columns = [&[] as &[[f32; LANES]]; COLUMNS];
+    for (i, row) in rows.iter_mut().enumerate() {
+        *row = &a[i * stride..][part.clone()].as_chunks().0[..steps];
+    }
+    for (i, column) in columns.iter_mut().enumerate() {
+        *column = &b[i * stride..][part.clone()].as_chunks().0[..steps];
+    }
+    let Some(sums) = sums.as_chunks_mut::<COLUMNS>().0.first_chunk_mut::<ROWS>() else { return };
+    let mut total = [[[vdupq_n_f32(0.0); 2]; COLUMNS]; ROWS];
+    for row in 0..ROWS {
+        for column in 0..COLUMNS {
+            total[row][column] = load(&sums[row][column]);
+        }
+    }
+    for i in 0..steps {
+        let mut x = [[vdupq_n_f32(0.0); 2]; ROWS];
+        for (x, row) in x.iter_mut().zip(&rows) {
+            *x = load(&row[i]);
+        }
+        for (j, column) in columns.iter().enumerate() {
+            let y = load(&column[i]);
+            for (total, x) in total.iter_mut().zip(&x) {
+                add_fused(&mut total[j], *x, y);
+            }
+        }
+    }
+    for row in 0..ROWS {
+        for column in 0..COLUMNS {
+            store(&mut sums[row][column], total[row][column]);
+        }
+    }
+}
+
+/// The sums of partial sums, as `plan/partial_sums.rs` adds them up.
+pub(crate) fn totals(_: Neon, partial: &[Partial], sums: &mut [f32]) {
+    assert_eq!(partial.len(), sums.len(), "a sum for each element's partial sums");
+    // SAFETY: the proof says that the machine has NEON.
+    unsafe { all_totals(partial, sums) }
+}
+
+#[target_feature(enable = "neon")]
+fn all_totals(partial: &[Partial], sums: &mut [f32]) {
+    for (partial, sum) in partial.iter().zip(sums) {
+        let [low, high] = load(partial);
+        let four = vaddq_f32(low, high);
+        let two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
+        *sum = vaddv_f32(two);
+    }
+}
+
+/// The products of a vector and `rows.len() / vector.len()` rows of codes: their sums. The vector's
+/// length is that of a row.
+pub(crate) fn products_with_vector(
+    _: Neon,
+    plan: &DecodePlan,
+    vector: &[f32],
+    rows: &[u8],
+    sums: &mut [f32],
+) {
+    assert_eq!(rows.len(), vector.len() * sums.len(), "a row of the vector's length for each sum");
+    // SAFETY: the proof says that the machine has NEON.
+    unsafe { with_vector(plan, vector, rows, sums) }
+}
+
+#[target_feature(enable = "neon")]
+fn with_vector(plan: &DecodePlan, vector: &[f32], rows: &[u8], sums: &mut [f32]) {
+    let k = Constants::new(plan);
+    let length = vector.len();
+    // Two rows at once, since the sums of one wait for each other.
+    for (rows, sums) in rows.chunks(2 * length).zip(sums.chunks_mut(2)) {
+        let (first, second) = rows.split_at(length);
+        let partial = two_rows(&k, vector, [first, if second.is_empty() { first } else { second }]);
+        for (sum, partial) in sums.iter_mut().zip(&partial) {
+            *sum = total(partial);
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn two_rows(k: &Constants, vector: &[f32], [first, second]: [&[u8]; 2]) -> [Partial; 2] {
+    let (vector_steps, vector_rest) = vector.as_chunks::<STEP>();
+    let ((first, first_rest), (second, second_rest)) = (first.as_chunks(), second.as_chunks());
+    let mut sums = [[vdupq_n_f32(0.0); 2]; 2];
+    for ((x, first), second) in vector_steps.iter().zip(first).zip(second) {
+        add_step(k, x, [first, second], &mut sums);
+    }
+    if !vector_rest.is_empty() {
+        let (mut x, mut codes) = ([0.0; STEP], [[0; STEP]; 2]);
+        x[..vector_rest.len()].copy_from_slice(vector_rest);
+        codes[0][..first_rest.len()].copy_from_slice(first_rest);
+        codes[1][..second_rest.len()].copy_from_slice(second_rest);
+        add_step(k, &x, [&codes[0], &codes[1]], &mut sums);
+    }
+    let mut partial = [[0.0; LANES]; 2];
+    store(&mut partial[0], sums[0]);
+    store(&mut partial[1], sums[1]);
+    partial
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn add_step(k: &Constants, x: &[f32; STEP], codes: [&[u8; STEP]; 2], sums: &mut [Eight; 2]) {
+    let rows = [values(codes[0], k), values(codes[1], k)];
+    for (i, x) in x.as_chunks::<LANES>().0.iter().enumerate() {
+        let x = load(x);
+        for (sum, row) in sums.iter_mut().zip(&rows) {
+            add_fused(sum, x, [row[2 * i], row[2 * i + 1]]);
+        }
+    }
+}
