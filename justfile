@@ -182,9 +182,10 @@ bench-text:
     { echo "$(date +%F), $(rustc --version | cut -d' ' -f1,2):"; echo; cargo run --release --manifest-path bench/Cargo.toml --example text; } > target/bench-text.md
     scripts/evidence/section docs/evidence/performance.md text < target/bench-text.md
 
-# Micro-operations and cycles of the AVX-512 loops by a model of the processor (needs Debian's llvm).
+# Micro-operations and cycles of the AVX-512 and NEON loops by models of processors, into docs/evidence/performance.md (needs Debian's llvm and llvm-19).
 loop-cycles:
-    scripts/ci/loop-cycles
+    { scripts/ci/loop-cycles avx512; echo; scripts/ci/loop-cycles neon; } > target/loop-cycles.md
+    scripts/evidence/section docs/evidence/performance.md loop-cycles < target/loop-cycles.md
 
 # Throughput of encoders, decoders and statistics.
 bench:

@@ -9,8 +9,8 @@ use crate::error::Error;
 
 /// A set of instructions. Results are the same at every level, bit for bit; only the speed differs.
 ///
-/// The level is found once; the environment variable `SMALLFLOAT_LEVEL` (`portable`, `neon`,
-/// `avx2` or `avx512`) names another one. Encoders and decoders keep the level they were built with, so a
+/// The level is found once; the environment variable `SMALLFLOAT_LEVEL` (`portable`, `neon`, `avx2`
+/// or `avx512`) names another one. Encoders and decoders keep the level they were built with, so a
 /// call dispatches once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]

@@ -4,9 +4,10 @@
 //! An instruction set is a type [`Machine`] that implements [`Kernels`]. A value of it is the proof
 //! that the instructions are there, so whoever holds one may call. Every kernel has a default that
 //! does nothing and says so; callers then take the portable path, which gives the same bits. So a
-//! new instruction set is a folder beside `x86_64/` and `aarch64/` that overrides the kernels it has,
-//! and one line for it below; `vectors/` has the loops that they share. `scalar/` is such a set for tests: plain Rust, selected by
-//! `RUSTFLAGS="--cfg smallfloat_arch=\"scalar\""`; `smallfloat_arch="none"` selects no kernels.
+//! new instruction set is a folder beside `x86_64/` and `aarch64/` that overrides the kernels it
+//! has, and one line for it below; `vectors/` has the loops that they share. `scalar/` is such a
+//! set for tests: plain Rust, selected by `RUSTFLAGS="--cfg smallfloat_arch=\"scalar\""`;
+//! `smallfloat_arch="none"` selects no kernels.
 
 mod kernels;
 pub(crate) mod level;

@@ -137,6 +137,7 @@ impl<D: Destination> Decoder for Bytes<'_, D> {
     type To = D;
     const ALIGNMENT: usize = STEP;
 
+    #[inline(never)]
     #[target_feature(enable = "neon")]
     unsafe fn decode<const STREAM: bool>(&self, codes: &[u8], values: &mut [D]) {
         let kernel = Decoding::<D> { k: Constants::new(self.plan), destination: PhantomData };
@@ -277,6 +278,7 @@ impl<D: WideDestination> Decoder for Halves<'_, D> {
     type To = D;
     const ALIGNMENT: usize = STEP;
 
+    #[inline(never)]
     #[target_feature(enable = "neon")]
     unsafe fn decode<const STREAM: bool>(&self, codes: &[u16], values: &mut [D]) {
         let kernel = WideDecoding::<D> { k: WideConstants::new(self.plan), destination: PhantomData };

@@ -71,16 +71,22 @@ fn only_codes<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut
         Mode::Even => with_shape!(
             fit(plan),
             [Gradual Hole Integer UnsignedFlush],
-            |H| {
-                let encoder = Encoding::<S, T, H, NearestEven>::new(plan);
-                encoder.run::<CodesOnly>(source, codes, &mut Tally::default());
-            },
+            |H| uncounted::<S, T, H>(plan, source, codes),
             _ = dispatch(plan, source, codes)
         ),
         _ => _ = dispatch(plan, source, codes),
     }
 }
 
+// Each loop is a function of its own, whose constants are in registers.
+#[inline(never)]
+#[target_feature(enable = "neon")]
+fn uncounted<S: Source, T: Target, H: Shape>(plan: &EncodePlan, source: &[S], codes: &mut [T]) {
+    let encoder = Encoding::<S, T, H, NearestEven>::new(plan);
+    encoder.run::<CodesOnly>(source, codes, &mut Tally::default());
+}
+
+#[inline(never)]
 #[target_feature(enable = "neon")]
 fn all<S: Source, T: Target, H: Shape>(plan: &EncodePlan, source: &[S], codes: &mut [T]) -> Tally {
     let encoder = Encoding::<S, T, H, NearestEven>::new(plan);
@@ -473,8 +479,8 @@ impl Fours {
     }
 }
 
-/// The same of 16 elements in lanes of 16 bits: narrowed as soon as they are known, they need fewer
-/// registers.
+/// What [`Fours`] has, of 16 elements in lanes of 16 bits: narrowed as soon as they are known, they
+/// need fewer registers.
 pub(super) struct Lanes {
     x: [uint16x8_t; 2],
     special: [uint16x8_t; 2],

@@ -42,6 +42,7 @@ pub(crate) fn encode_random<S: Source, T: Target>(
     }
 }
 
+#[inline(never)]
 #[target_feature(enable = "neon")]
 fn all<S: Source, T: Target, H: Shape>(
     plan: &EncodePlan,
