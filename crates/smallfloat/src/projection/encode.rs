@@ -117,8 +117,11 @@ mod tests {
                 }
                 // A last bit below the format's: no value of it.
                 let missing = format.precision() - significand.ilog2();
-                let longer =
-                    Datum::finite(negative, significand << missing | 1, exponent - missing.cast_signed());
+                let longer = Datum::finite(
+                    negative,
+                    significand << missing | 1,
+                    exponent.saturating_sub_unsigned(missing),
+                );
                 assert_eq!(format.encode_normal(longer), None, "{format} {longer}");
             }
             let (lowest, highest) = format.exponent_range();

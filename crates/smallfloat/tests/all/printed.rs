@@ -68,7 +68,7 @@ fn values_print_as_the_same_f64() {
             // Two steps: 2^−1074 is no quotient of 1 and a power of two.
             let x = wide * 2_f64.powi(exponent / 2) * 2_f64.powi(exponent - exponent / 2);
             let x = if negative { -x } else { x };
-            let leading = exponent + significand.max(1).ilog2().cast_signed();
+            let leading = exponent.saturating_add_unsigned(significand.max(1).ilog2());
             let is_binary64 = exponent >= -1074 && leading <= 1023;
             if !is_binary64 {
                 beyond += 1;
@@ -197,7 +197,7 @@ fn short_decimals_are_read_as_exact_ones() {
         for i in 0..560_u32 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let digits = (state >> 8) >> (state % 56);
-            let power = (i % 56).cast_signed() - 28;
+            let power = (-28_i32).saturating_add_unsigned(i % 56);
             let sign = ["", "-", "+"][(state >> 60) as usize % 3];
             let text = format!("{sign}{digits}e{power}");
             // Written so long that only the exact parser takes it.
@@ -278,10 +278,10 @@ fn boundaries_are_told_from_what_lies_beside_them() {
                 let beside = |significand| Exact::Finite {
                     negative: false,
                     significand,
-                    exponent: exponent - BELOW.cast_signed(),
+                    exponent: exponent.saturating_sub_unsigned(BELOW),
                     sticky: true,
                 };
-                let exactly = Exact::finite(false, scaled, exponent - BELOW.cast_signed());
+                let exactly = Exact::finite(false, scaled, exponent.saturating_sub_unsigned(BELOW));
                 let mut texts = vec![
                     (format!("{digits}e{ten}"), exactly),
                     (format!("{digits}.{zeros}e{ten}"), exactly),

@@ -506,7 +506,7 @@ fn formats_have_their_parameters() {
         let name = cells[0];
         let f = format(name);
         let (k, p, bias, (lowest, highest)) = (f.width(), f.precision(), f.bias(), f.exponent_range());
-        let integers = [k.cast_signed(), p.cast_signed(), bias].map(|x| x.to_string());
+        let integers = [k.to_string(), p.to_string(), bias.to_string()];
         assert_eq!(integers, cells[1..4], "{name}");
         let found = [f.max_finite(), f.min_positive(), f.min_normal()].map(|x| x.to_f64());
         let values: Vec<_> = cells[4..7].iter().map(|x| x.parse::<f64>().ok()).collect();
