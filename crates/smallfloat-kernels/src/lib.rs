@@ -98,6 +98,7 @@ mod arch;
 mod arithmetic;
 mod ars5;
 mod block;
+mod break_even;
 mod convert;
 mod decode;
 mod dot;

@@ -64,9 +64,9 @@ fn conversions<T: Element, C: Code + PartialEq>(target: &Format) {
     let projection = target.default_projection();
     let random = projection.with_rounding(Rounding::stochastic_a(8).unwrap());
     let words = RandomWords { generator: Ars5 { seed: 3, stream: 4 }.into(), first_element: 5 };
-    let nearest = Encoder::<T>::new(target, &projection).unwrap();
+    let nearest = Encoder::<T>::for_length(target, &projection, usize::MAX).unwrap();
     let stochastic = Encoder::<T>::for_length(target, &random, usize::MAX).unwrap();
-    let decoder = Decoder::<T>::new(target, None).unwrap();
+    let decoder = Decoder::<T>::for_length(target, None, usize::MAX).unwrap();
     for (length, skip) in LENGTHS.into_iter().flat_map(|length| [(length, 0), (length, 1)]) {
         let x: Vec<T> = data("normal", target, length, 7);
         let expected: Vec<u64> =

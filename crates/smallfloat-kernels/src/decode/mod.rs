@@ -2,10 +2,13 @@
 
 pub(crate) mod simd;
 
+use std::sync::OnceLock;
+
 use smallfloat::formats::BINARY32;
 use smallfloat::{Format, Projection, convert};
 
 use crate::arch::level::Level;
+use crate::break_even::BreakEven;
 use crate::decode::simd::SimdDecoder;
 use crate::element::{Code, Element, check_lengths, check_operand};
 use crate::encode::streams;
@@ -18,16 +21,25 @@ use crate::plan::nibbles::NibblePlan;
 /// Converts codes of one format into slices of `T`: a table of all codes, or vector kernels to the
 /// same values. Bytes have kernels to every `T`, half-words to f32 and f64.
 ///
-/// Building one costs as much as decoding all codes one by one, 65,536 for 16 bits. So keep it, and
-/// say with [`for_length`](Self::for_length) if it is for little data.
+/// The table costs as much as decoding all codes one by one. For formats of at most 8 bits it is
+/// made at once; for wider ones, of up to 65,536 codes, once a quarter as many elements have gone
+/// through the core, so keep the decoder; [`for_length`](Self::for_length) decides at once.
 #[derive(Clone, Debug)]
 pub struct Decoder<T> {
     format: Format,
     projection: Projection,
-    /// The values of all codes, or none of them.
+    level: Level,
+    /// All values, where there are enough elements for them.
+    values: OnceLock<Values<T>>,
+    /// When they are made, if they were not at once; never, if nothing is here.
+    waiting: Option<BreakEven>,
+}
+
+/// The values of all codes, and how vectors compute them.
+#[derive(Clone, Debug)]
+struct Values<T> {
     table: Vec<T>,
     plans: Option<DecodePlans>,
-    level: Level,
     fast: Option<SimdDecoder>,
 }
 
@@ -40,7 +52,9 @@ impl<T: Element> Decoder<T> {
     /// # Errors
     /// A wider format, or one with values that `T` can't hold and no rounding given.
     pub fn new(format: &Format, projection: Option<&Projection>) -> Result<Self, Error> {
-        Self::for_length(format, projection, usize::MAX)
+        let is_small = format.width() <= 8;
+        let decoder = Self::for_length(format, projection, if is_small { usize::MAX } else { 0 })?;
+        Ok(Self { waiting: Some(BreakEven::default()), ..decoder })
     }
 
     /// Returns a decoder for about this many elements: where these are fewer than codes, they go
@@ -64,24 +78,35 @@ impl<T: Element> Decoder<T> {
             None if format.fits_in(&T::FORMAT) => T::FORMAT.default_projection(),
             None => return Err(Error::Inexact { format: *format, destination: T::FORMAT }),
         };
-        let mut decoder = Self {
-            format: *format,
-            projection,
-            table: Vec::new(),
-            plans: None,
-            level: Level::Portable,
-            fast: None,
-        };
+        let level = Level::detected();
+        let decoder = Self { format: *format, projection, level, values: OnceLock::new(), waiting: None };
         if length as u64 > format.max_code() {
-            let value = |code| T::from_bits(convert(code, format, &T::FORMAT, &projection).value);
-            decoder.table = format.codes().map(value).collect();
-            decoder.plans = words_of(&decoder.table).map(|words| DecodePlans::new(format, &words));
+            decoder.values();
         }
-        Ok(decoder.with_level(Level::detected()))
+        Ok(decoder)
+    }
+
+    /// All values, which are made now if they were not before.
+    fn values(&self) -> &Values<T> {
+        self.values.get_or_init(|| {
+            let value = |code| T::from_bits(convert(code, &self.format, &T::FORMAT, &self.projection).value);
+            let table: Vec<T> = self.format.codes().map(value).collect();
+            let plans = words_of(&table).map(|words| DecodePlans::new(&self.format, &words));
+            let fast = plans.as_ref().and_then(|plans| SimdDecoder::new(self.level, plans));
+            Values { table, plans, fast }
+        })
+    }
+
+    /// All values, if they are there, or if so many more elements make them worthwhile.
+    fn worthwhile(&self, elements: usize) -> Option<&Values<T>> {
+        let is_time = |waiting: &BreakEven| waiting.is_reached(elements, 1 << self.format.width());
+        match self.values.get() {
+            None if self.waiting.as_ref().is_some_and(is_time) => Some(self.values()),
+            values => values,
+        }
     }
 
     /// The value of a code without the table.
-    #[cold]
     fn by_core(&self, code: usize) -> T {
         let code = code as u64 & self.format.max_code();
         T::from_bits(convert(code, &self.format, &T::FORMAT, &self.projection).value)
@@ -92,7 +117,9 @@ impl<T: Element> Decoder<T> {
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level.at_most_available();
-        self.fast = self.plans.as_ref().and_then(|plans| SimdDecoder::new(self.level, plans));
+        if let Some(values) = self.values.get_mut() {
+            values.fast = values.plans.as_ref().and_then(|plans| SimdDecoder::new(self.level, plans));
+        }
         self
     }
 
@@ -115,13 +142,15 @@ impl<T: Element> Decoder<T> {
         check_operand::<C>(&self.format);
         let stream = streams(codes, values);
         parallel::zip(codes, values, &|_, codes, values| {
-            if self.fast.as_ref().and_then(|fast| fast.decode(codes, values, stream)).is_some() {
+            let Some(Values { table, fast, .. }) = self.worthwhile(codes.len()) else {
+                let pairs = codes.iter().zip(values);
+                pairs.for_each(|(code, value)| *value = self.by_core(code.code()));
                 return EventCounts::default();
-            }
-            let pairs = codes.iter().zip(values);
-            match self.table.len().checked_sub(1) {
-                Some(last) => pairs.for_each(|(code, value)| *value = self.table[code.code() & last]),
-                None => pairs.for_each(|(code, value)| *value = self.by_core(code.code())),
+            };
+            if fast.as_ref().and_then(|fast| fast.decode(codes, values, stream)).is_none() {
+                let last = table.len() - 1;
+                let pairs = codes.iter().zip(values);
+                pairs.for_each(|(code, value)| *value = table[code.code() & last]);
             }
             EventCounts::default()
         });
@@ -129,18 +158,18 @@ impl<T: Element> Decoder<T> {
 
     /// The constants of the vector kernels for bytes, if they can describe the format.
     pub(crate) fn plan(&self) -> Option<&DecodePlan> {
-        self.plans.as_ref()?.bytes.as_ref()
+        self.values.get()?.plans.as_ref()?.bytes.as_ref()
     }
 
     /// The constants of products with a vector, if they can describe the format.
     pub(crate) fn nibbles(&self) -> Option<&NibblePlan> {
-        self.plans.as_ref()?.nibbles.as_ref()
+        self.values.get()?.plans.as_ref()?.nibbles.as_ref()
     }
 
     /// Returns the value of one code. Bits above the format's width are ignored.
     pub fn value(&self, code: usize) -> T {
-        match self.table.len().checked_sub(1) {
-            Some(last) => self.table[code & last],
+        match self.worthwhile(1) {
+            Some(Values { table, .. }) => table[code & (table.len() - 1)],
             None => self.by_core(code),
         }
     }
@@ -175,10 +204,29 @@ mod tests {
 
     /// Where vectors can decode: values are those of binary32, with no subnormals of it but in its
     /// own exponents.
+    /// The values of a wide format are made when a quarter as many codes have been decoded.
+    #[test]
+    fn values_wait_for_codes() {
+        let narrow = Decoder::<f32>::new(&E4M3FN, None).expect("a decoder");
+        assert!(narrow.values.get().is_some());
+        let waiting = Decoder::<f32>::new(&BFLOAT16, None).expect("a decoder");
+        let mut found = [0.0; 1 << 12];
+        for i in 0..4 {
+            assert!(waiting.values.get().is_none(), "{i}");
+            let codes: [u16; 1 << 12] = std::array::from_fn(|j| u16::try_from(16 * j + i).expect("16 bits"));
+            waiting.decode(&codes, &mut found);
+            assert_eq!(waiting.value(usize::from(codes[99])).to_bits(), u32::from(codes[99]) << 16);
+            assert!(codes.iter().zip(found).all(|(&code, x)| {
+                x.to_bits() == u32::from(code) << 16 || x.is_nan() && Bf16::from_bits(code).to_f32().is_nan()
+            }));
+        }
+        assert!(waiting.values.get().is_some());
+    }
+
     #[test]
     fn which_values_are_words() {
         fn has_plans<T: Element>(format: &Format) -> bool {
-            Decoder::<T>::new(format, None).is_ok_and(|decoder| decoder.plans.is_some())
+            Decoder::<T>::new(format, None).is_ok_and(|decoder| decoder.values().plans.is_some())
         }
         for format in [E4M3FN, E5M2] {
             let all = [

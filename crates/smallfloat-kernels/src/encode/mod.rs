@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use smallfloat::{Class, Datum, FlagPolicy, Flags, Format, Projection, RandomBits, Rounded, convert_with};
 
 use crate::arch::level::Level;
+use crate::break_even::BreakEven;
 use crate::element::classes::{BATCH, RoundingClasses};
 use crate::element::{Code, Element, check_code, check_lengths};
 use crate::encode::simd::SimdEncoder;
@@ -21,12 +22,14 @@ use crate::random::{Generator, RandomWords, WordByWord};
 
 /// Converts slices of `T` into codes of one format under one projection.
 ///
-/// Building one costs as much as encoding the table's classes one by one: some 4,000 for an 8-bit
-/// format, some 500,000 for SHP. So keep it, and say with [`for_length`](Self::for_length) if it is
-/// for little data. For deterministic rounding it is a table over rounding classes, filled by
+/// For deterministic rounding it is a table over rounding classes, filled by
 /// [`smallfloat::convert`]: the same bits by construction, and the same time for any data. Vector
 /// kernels do the same for most formats, StochasticA from at most 32 bits among the modes; the
 /// other stochastic roundings go through the core element by element.
+///
+/// Building one costs little. Where there is no vector kernel, the table is made once a quarter as
+/// many elements as it has classes (some 4,000 for an 8-bit format, some 500,000 for SHP) have gone
+/// through the core, so keep the encoder; [`for_length`](Self::for_length) decides at once.
 #[derive(Clone, Debug)]
 pub struct Encoder<T> {
     format: Format,
@@ -43,6 +46,8 @@ pub struct Encoder<T> {
     chances: OnceLock<Option<StochasticTable>>,
     /// For about how many elements the tables are.
     length: usize,
+    /// When the table of classes is made, where nobody has said for how many elements.
+    waiting: Option<BreakEven>,
     /// The words of a stochastic rounding, where calls bring none.
     words: Option<RandomWords>,
     element: PhantomData<T>,
@@ -66,7 +71,8 @@ impl<T: Element> Encoder<T> {
         if projection.rounding.is_stochastic() {
             return Err(Error::NoRandomWords { mode: projection.rounding.name() });
         }
-        Self::for_length(format, projection, usize::MAX)
+        let encoder = Self::for_length(format, projection, usize::MAX)?;
+        Ok(Self { waiting: Some(BreakEven::default()), ..encoder })
     }
 
     /// Returns an encoder with a stochastic rounding, whose i-th element takes the generator's i-th
@@ -123,6 +129,7 @@ impl<T: Element> Encoder<T> {
             classes,
             chances: OnceLock::new(),
             length,
+            waiting: None,
             words: None,
             element: PhantomData,
         };
@@ -299,12 +306,20 @@ impl<T: Element> Encoder<T> {
 
     /// By the table of all classes; `seen` gets the entry of each element.
     fn by_table<C: Code>(&self, source: &[T], codes: &mut [C], mut seen: impl FnMut(u32)) -> EventCounts {
-        let table = self.table.get_or_init(|| {
+        let entries = || {
             let code = |class| {
                 entry(self.rounding_classes.representative(class), &T::FORMAT, &self.format, &self.projection)
             };
             (0..self.classes).map(code).collect()
-        });
+        };
+        let is_early = |waiting: &BreakEven| !waiting.is_reached(source.len(), self.classes);
+        let table = match self.table.get() {
+            Some(table) => table,
+            None if self.waiting.as_ref().is_some_and(is_early) => {
+                return self.element_by_element(source, codes, |_| self.projection, seen);
+            }
+            None => self.table.get_or_init(entries),
+        };
         let mut classes = [0; BATCH];
         let (mut counter, mut denormal) = (Counter::default(), false);
         for (source, codes) in source.chunks(BATCH).zip(codes.chunks_mut(BATCH)) {
@@ -403,6 +418,27 @@ mod tests {
     }
 
     /// Tables are made where they are not larger than the data, nor than a cache.
+    /// A table is made when a quarter as many elements have gone by the core; codes and events are
+    /// the same before, on the way and after.
+    #[test]
+    fn tables_wait_for_elements() {
+        let format: Format = "e8m0fnu".parse().expect("a format");
+        let projection = format.default_projection();
+        let waiting = Encoder::<f32>::new(&format, &projection).expect("an encoder");
+        let at_once = Encoder::<f32>::for_length(&format, &projection, usize::MAX).expect("an encoder");
+        let x: Vec<f32> =
+            (0..100_u16).map(|i| (f32::from(i) - 3.0) * 1e-40_f32.powi(i32::from(i % 3))).collect();
+        let mut encoded = 0;
+        while encoded < waiting.classes / 4 {
+            assert!(waiting.table.get().is_none(), "{encoded}");
+            let (mut codes, mut expected) = ([0_u8; 100], [0_u8; 100]);
+            let events = waiting.encode(&x, &mut codes);
+            assert_eq!((events, codes), (at_once.encode(&x, &mut expected), expected));
+            encoded += x.len();
+        }
+        assert!(waiting.table.get().is_some() && at_once.table.get().is_some());
+    }
+
     #[test]
     fn when_there_is_a_table() {
         fn classes<T: Element>(format: &Format, length: usize) -> usize {

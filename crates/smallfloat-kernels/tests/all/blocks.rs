@@ -45,7 +45,9 @@ fn expected(
 
 fn check(format: &Format, rounding: Rounding, length: usize, threshold: u32, values: &[f32]) {
     let projection = format.default_projection().with_rounding(rounding);
-    let encoder = Encoder::<f32>::new(format, &projection.with_saturation(Saturation::SatFinite)).unwrap();
+    let encoder =
+        Encoder::<f32>::for_length(format, &projection.with_saturation(Saturation::SatFinite), usize::MAX)
+            .unwrap();
     let rule = PowerScales::new(exponent_of_max(format), threshold).unwrap();
     let (of_groups, of_elements) = expected(format, rounding, length, threshold, values);
     for level in Level::available() {
@@ -147,7 +149,9 @@ fn groups_of_all_kinds() {
 fn what_is_not_finite_is_told() {
     let rule = PowerScales::new(8, 1 << 23).unwrap();
     for level in Level::available() {
-        let encoder = Encoder::<f32>::new(&E4M3FN, &E4M3FN.default_projection()).unwrap().with_level(level);
+        let encoder = Encoder::<f32>::for_length(&E4M3FN, &E4M3FN.default_projection(), usize::MAX)
+            .unwrap()
+            .with_level(level);
         for length in [16, 24, 32, 64] {
             let values = vec![1.0_f32; 200 * length];
             let (mut scales, mut codes) = (vec![0; 200], vec![0_u8; values.len()]);
@@ -269,7 +273,7 @@ fn products_with_factors() {
     let unsigned: Format = "binary8p3ue".parse().unwrap();
     let fnuz: Format = "e4m3fnuz".parse().unwrap();
     for format in [E2M1FN, E2M3FN, E4M3FN, E5M2, unsigned, fnuz] {
-        let decoder = Decoder::<f32>::new(&format, None).unwrap();
+        let decoder = Decoder::<f32>::for_length(&format, None, usize::MAX).unwrap();
         for length in LENGTHS {
             for groups in [0, 1, 2, 3, 4, 5, 127, 300] {
                 let groups = if length > 100 { groups.min(3) } else { groups };

@@ -9,10 +9,10 @@ fn agree<T: Element, C: Code>(format: &Format) -> bool {
     // A rounding makes every format decodable, so that tables with values of no kernel are tried
     // too.
     let rounded: Projection = T::FORMAT.default_projection();
-    let exact = Decoder::<T>::new(format, None);
+    let exact = Decoder::<T>::for_length(format, None, usize::MAX);
     let compared = exact.is_ok();
     let projection = (!compared).then_some(&rounded);
-    let decoder = exact.or_else(|_| Decoder::<T>::new(format, projection)).unwrap();
+    let decoder = exact.or_else(|_| Decoder::<T>::for_length(format, projection, usize::MAX)).unwrap();
     // Bits above the width must not matter.
     let codes: Vec<C> = (0..=0xffff_u32).map(C::from_code).collect();
     let expected: Vec<u64> =
@@ -72,7 +72,7 @@ fn half_words() {
 fn lengths_and_offsets() {
     fn each<T: Element, C: Code>(name: &str) {
         let format: Format = name.parse().unwrap();
-        let decoder = Decoder::<T>::new(&format, None).unwrap();
+        let decoder = Decoder::<T>::for_length(&format, None, usize::MAX).unwrap();
         let codes: Vec<C> = (0..400_u32).map(|i| C::from_code(i.wrapping_mul(0x9e37_79b9) >> 13)).collect();
         let guard = T::from_bits(0x5555);
         for level in Level::available() {

@@ -63,8 +63,10 @@ fn settings_change_nothing() {
         let target: Format = name.parse().unwrap();
         let projection = target.default_projection();
         for level in Level::available() {
-            let nearest = Encoder::<f32>::new(&target, &projection).unwrap().with_level(level);
-            let halves = Encoder::<Bf16>::new(&target, &projection).unwrap().with_level(level);
+            let nearest =
+                Encoder::<f32>::for_length(&target, &projection, usize::MAX).unwrap().with_level(level);
+            let halves =
+                Encoder::<Bf16>::for_length(&target, &projection, usize::MAX).unwrap().with_level(level);
             let stochastic = Encoder::<f32>::for_length(
                 &target,
                 &projection.with_rounding(Rounding::StochasticA(bits)),
@@ -72,7 +74,7 @@ fn settings_change_nothing() {
             )
             .unwrap()
             .with_level(level);
-            let decoder = Decoder::<f32>::new(&target, None).unwrap().with_level(level);
+            let decoder = Decoder::<f32>::for_length(&target, None, usize::MAX).unwrap().with_level(level);
             for class in CLASSES {
                 let x: Vec<f32> = data(class, &target, 1000, 5);
                 let y: Vec<Bf16> = data(class, &target, 1000, 6);
@@ -112,7 +114,7 @@ fn settings_change_nothing_in_rarer_kernels() {
         for level in Level::available() {
             let single = Encoder::<f32>::for_length(&target, &projection, 0).unwrap().with_level(level);
             let double = Encoder::<f64>::for_length(&target, &projection, 0).unwrap().with_level(level);
-            let decoder = Decoder::<f64>::new(&target, None).unwrap().with_level(level);
+            let decoder = Decoder::<f64>::for_length(&target, None, usize::MAX).unwrap().with_level(level);
             for class in CLASSES {
                 let x: Vec<f32> = data(class, &target, 500, 5);
                 let y: Vec<f64> = data(class, &target, 500, 6);

@@ -100,11 +100,11 @@ fn convert<T: Element + Plain, C: Code + Plain + Default + PartialEq + std::fmt:
     let x: Vec<T> = data("random bits", target, 4097, 5);
     let projection = target.default_projection();
     let bits = RandomBits::new(32, 0).unwrap();
-    let nearest = Encoder::<T>::new(target, &projection).unwrap();
+    let nearest = Encoder::<T>::for_length(target, &projection, usize::MAX).unwrap();
     let stochastic =
         Encoder::<T>::for_length(target, &projection.with_rounding(Rounding::StochasticA(bits)), usize::MAX)
             .unwrap();
-    let decoder = Decoder::<T>::new(target, None).ok();
+    let decoder = Decoder::<T>::for_length(target, None, usize::MAX).ok();
     for level in Level::available() {
         let (nearest, stochastic) = (nearest.clone().with_level(level), stochastic.clone().with_level(level));
         let decoder = decoder.clone().map(|decoder| decoder.with_level(level));

@@ -10,7 +10,9 @@ fn levels_agree<T: Element + std::fmt::Debug + PartialEq>() {
         let inputs: Vec<(&str, Vec<T>)> =
             CLASSES.iter().map(|class| (*class, data(class, &target, 200, 1))).collect();
         for projection in projections(&target) {
-            let portable = Encoder::<T>::new(&target, &projection).unwrap().with_level(Level::Portable);
+            let portable = Encoder::<T>::for_length(&target, &projection, usize::MAX)
+                .unwrap()
+                .with_level(Level::Portable);
             for level in Level::available().filter(|&level| level != Level::Portable) {
                 let encoder = portable.clone().with_level(level);
                 for (class, x) in &inputs {
@@ -55,8 +57,9 @@ fn flags_of_long_slices() {
     let format = Format::cfloat8_1_4_3(7).unwrap();
     let gradual: Format = "e4m3fn".parse().unwrap();
     for target in [format, gradual] {
-        let portable =
-            Encoder::<f32>::new(&target, &target.default_projection()).unwrap().with_level(Level::Portable);
+        let portable = Encoder::<f32>::for_length(&target, &target.default_projection(), usize::MAX)
+            .unwrap()
+            .with_level(Level::Portable);
         for level in Level::available() {
             let encoder = portable.clone().with_level(level);
             for length in [2047, 2048, 2049, 9000] {
@@ -90,8 +93,9 @@ fn flags_of_long_slices() {
 #[test]
 fn lengths_and_offsets() {
     let target = Format::cfloat8_1_4_3(7).unwrap();
-    let portable =
-        Encoder::<f32>::new(&target, &target.default_projection()).unwrap().with_level(Level::Portable);
+    let portable = Encoder::<f32>::for_length(&target, &target.default_projection(), usize::MAX)
+        .unwrap()
+        .with_level(Level::Portable);
     let x: Vec<f32> = data("random bits", &target, 400, 7);
     for level in Level::available() {
         let encoder = portable.clone().with_level(level);
@@ -135,8 +139,9 @@ fn sweep_of_binary32() {
     ];
     let count = if extensive { names.len() } else { 4 };
     for target in names[..count].iter().map(|name| name.parse::<Format>().unwrap()) {
-        let portable =
-            Encoder::<f32>::new(&target, &target.default_projection()).unwrap().with_level(Level::Portable);
+        let portable = Encoder::<f32>::for_length(&target, &target.default_projection(), usize::MAX)
+            .unwrap()
+            .with_level(Level::Portable);
         let encoders: Vec<_> = Level::available()
             .filter(|&level| level != Level::Portable)
             .map(|level| portable.clone().with_level(level))
@@ -168,7 +173,7 @@ fn sweep_of_binary32() {
 fn decoders_agree<T: Element + std::fmt::Debug + PartialEq>() -> usize {
     let mut compared = 0;
     for format in narrow_formats() {
-        let Ok(portable) = Decoder::<T>::new(&format, None) else { continue };
+        let Ok(portable) = Decoder::<T>::for_length(&format, None, usize::MAX) else { continue };
         let portable = portable.with_level(Level::Portable);
         // Bits above the width must not matter.
         let codes: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
@@ -209,8 +214,9 @@ fn streams_agree() {
         let part: Vec<f32> = data("random bits", &format, 1 << 16, 3);
         part.iter().copied().cycle().take(length).collect()
     };
-    let portable =
-        Encoder::<f32>::new(&format, &format.default_projection()).unwrap().with_level(Level::Portable);
+    let portable = Encoder::<f32>::for_length(&format, &format.default_projection(), usize::MAX)
+        .unwrap()
+        .with_level(Level::Portable);
     let mut expected = vec![0_u8; length];
     let expected_events = portable.encode(&x, &mut expected);
     for level in Level::available() {
@@ -221,7 +227,7 @@ fn streams_agree() {
             assert!(codes[offset..offset + length] == expected[..]);
             assert!(codes[..offset].iter().chain(&codes[offset + length..]).all(|&byte| byte == 0x55));
         }
-        let decoder = Decoder::<f32>::new(&format, None).unwrap();
+        let decoder = Decoder::<f32>::for_length(&format, None, usize::MAX).unwrap();
         let (mut values, mut twins) = (vec![0_f32; length], vec![0_f32; length]);
         decoder.clone().with_level(level).decode(&expected, &mut values);
         decoder.with_level(Level::Portable).decode(&expected, &mut twins);

@@ -224,8 +224,9 @@ fn sweep_of_binary32() {
     let extensive = std::env::var_os("SMALLFLOAT_EXTENSIVE").is_some();
     for name in ["shp:bias=31", "uhp", "binary16", "bfloat16"] {
         let target: Format = name.parse().unwrap();
-        let portable =
-            Encoder::<f32>::new(&target, &target.default_projection()).unwrap().with_level(Level::Portable);
+        let portable = Encoder::<f32>::for_length(&target, &target.default_projection(), usize::MAX)
+            .unwrap()
+            .with_level(Level::Portable);
         let (mut expected, mut codes) = (vec![0_u16; 1 << 16], vec![0_u16; 1 << 16]);
         for block in 0..1_u32 << 16 {
             if !extensive && block != 77 {
@@ -254,7 +255,9 @@ fn long_slices_of_half_words() {
     for name in ["binary16", "bfloat16"] {
         let target: Format = name.parse().unwrap();
         for projection in projections(&target) {
-            let portable = Encoder::<f32>::new(&target, &projection).unwrap().with_level(Level::Portable);
+            let portable = Encoder::<f32>::for_length(&target, &projection, usize::MAX)
+                .unwrap()
+                .with_level(Level::Portable);
             for (i, background) in values.into_iter().enumerate() {
                 let mut x = vec![background; LENGTH];
                 for other in [1.0, -values[(i + 1) % values.len()], -f32::NAN] {

@@ -77,7 +77,9 @@ fn check_encoder<T: Element + std::fmt::Debug>() {
         for &rounding in Rounding::DETERMINISTIC {
             let projection = target.default_projection().with_rounding(rounding);
             let mut codes = vec![0_u16; values.len()];
-            let events = Encoder::<T>::new(&target, &projection).unwrap().encode(&values, &mut codes);
+            let events = Encoder::<T>::for_length(&target, &projection, usize::MAX)
+                .unwrap()
+                .encode(&values, &mut codes);
             let mut expected = EventCounts::new(values.len() as u64);
             for (x, code) in values.iter().zip(&codes) {
                 let portable = convert_with(x.bits(), &T::FORMAT, &target, &projection, FlagPolicy::TESLA);
@@ -121,7 +123,7 @@ fn decoder_gives_the_core_s_values() {
     for target in targets() {
         let codes: Vec<u16> = target.codes().map(|c| u16::try_from(c).unwrap()).collect();
         let mut values = vec![0_f32; codes.len()];
-        match Decoder::<f32>::new(&target, None) {
+        match Decoder::<f32>::for_length(&target, None, usize::MAX) {
             Ok(decoder) => {
                 decoder.decode(&codes, &mut values);
                 for (code, value) in codes.iter().zip(&values) {
