@@ -282,8 +282,11 @@ impl<T: Element> Encoder<T> {
         let count = self.projection.rounding.random_bits().map_or(0, RandomBits::count);
         parallel::zip(source, codes, &|start, source, codes| {
             let first = first_element.wrapping_add(start as u64);
+            // Vectors count blocks of words upward; the last element's word is followed by the first.
+            let wraps = first.checked_add(source.len() as u64).is_none();
             let fast = self
                 .fast
+                .filter(|_| !wraps)
                 .and_then(|fast| fast.encode_random(source, codes, (&generator, self.level), first, count));
             fast.unwrap_or_else(|| self.by_words(source, codes, &generator, first, |_| {}))
         })

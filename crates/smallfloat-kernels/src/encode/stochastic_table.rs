@@ -124,7 +124,10 @@ fn chance(
         _ => 0,
     };
     let trailing = to.trailing_bits();
-    let step = (leading.max(lowest) - trailing.cast_signed() - place).max(0).unsigned_abs();
+    let step = leading.max(lowest) - trailing.cast_signed() - place;
+    // Where the source has no places as fine as a step, a step is the unit: classes are single values.
+    let first = first << (-step).max(0).unsigned_abs();
+    let step = step.max(0).unsigned_abs();
     let index = first.checked_shr(step).unwrap_or(0);
     let denormals = 1_u128 << trailing;
     let is_hole = to.subnormals() == Subnormals::Tesla && (denormals - 1..2 * denormals).contains(&index);

@@ -2,6 +2,7 @@
 //! chance of moving away.
 
 use crate::common::{CLASSES, data, narrow_formats, projections, sample, wide_formats};
+use smallfloat::formats::E5M2;
 use smallfloat::{Flags, Format, Projection, RandomBits, Rounding, random::Philox};
 use smallfloat_kernels::{Ars5, Bf16, Code, Element, Encoder, F16, Generator, Level, RandomWords};
 
@@ -89,6 +90,54 @@ fn agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + P
                         "{target}, {projection:?}, {count} bits, {class}, {level:?}"
                     );
                 }
+            }
+        }
+    }
+}
+
+/// Subnormal binary16, whose places are coarser than those of Tesla's denormals at large biases.
+#[test]
+fn places_coarser_than_the_steps() {
+    let subnormal: Vec<F16> = (0..64).flat_map(|_| 0..0x420).map(F16::from_bits).collect();
+    for name in ["cfloat8_1_4_3", "cfloat8_1_5_2"] {
+        for bias in 16..30 {
+            let to: Format = format!("{name}:bias={bias}").parse().unwrap();
+            for count in [1, 5, 32] {
+                let random = Rounding::stochastic_a(count).unwrap();
+                let projection = to.default_projection().with_rounding(random);
+                let codes = |made_for, level| {
+                    let encoder = Encoder::<F16>::for_length(&to, &projection, made_for).unwrap();
+                    let mut codes = vec![0_u8; subnormal.len()];
+                    let words = RandomWords { generator: 7.into(), first_element: 0 };
+                    encoder.with_level(level).encode_random(&subnormal, &mut codes, words);
+                    codes
+                };
+                let by_core = codes(0, Level::Portable);
+                for level in Level::available() {
+                    assert!(codes(usize::MAX, level) == by_core, "{to}, {count} bits, {level:?}");
+                }
+            }
+        }
+    }
+}
+
+/// The element 2^64 − 1 is followed by the element 0, wherever vectors come to it.
+#[test]
+fn the_last_word_is_followed_by_the_first() {
+    let projection = E5M2.default_projection().with_rounding(Rounding::stochastic_a(16).unwrap());
+    let x: Vec<f32> = (0..300_u16).map(|i| 1.0 + f32::from(i) / 1024.0).collect();
+    let encoder = Encoder::<f32>::for_length(&E5M2, &projection, usize::MAX).unwrap();
+    for generator in generators(9, 3) {
+        let words = |first_element| RandomWords { generator, first_element };
+        for level in Level::available() {
+            let encoder = encoder.clone().with_level(level);
+            for before in [1, 4, 19, 140, 300] {
+                let (mut whole, mut parts) = (vec![0_u8; x.len()], vec![0_u8; x.len()]);
+                let first = u64::MAX - before as u64 + 1;
+                encoder.encode_random(&x, &mut whole, words(first));
+                encoder.encode_random(&x[..before], &mut parts[..before], words(first));
+                encoder.encode_random(&x[before..], &mut parts[before..], words(0));
+                assert_eq!(whole, parts, "{}, {level:?}, {before} before", generator.name());
             }
         }
     }
