@@ -37,7 +37,8 @@ impl KernelConstants {
         let (leading, significand) = normalized(magnitude);
         let leading = leading + shift;
         let located = self.locate(leading, significand);
-        let mut index = located.lo + u32::from(self.moves_away(&located, negative, word));
+        // Below the smallest value of a format without zero `lo` is one less than the index 0.
+        let mut index = located.lo.wrapping_add(u32::from(self.moves_away(&located, negative, word)));
         if self.subnormals == Subnormals::Flush && index < self.first_normal
             || !self.has_zero && leading < self.lowest
         {

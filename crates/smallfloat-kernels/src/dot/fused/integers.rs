@@ -96,7 +96,7 @@ pub(super) fn group(dot: &FusedDot, c: f32, x: &[f32], y: &[f32], scale: i32) ->
         GroupSum::DownInHalves { fraction_bits } => {
             let fraction_bits = fraction_bits.cast_signed();
             // The other half of a group of one product: zeros.
-            let zero = [Term { significand: 0, unit: 0, exponent: -252 }];
+            let zero = [Term { significand: 0, unit: -252, exponent: -252 }];
             let half = |first| aligned(products.clone().skip(first).step_by(2).chain(zero), fraction_bits);
             let ((even, m), (odd, n)) = (half(0), half(1));
             let largest = m.max(n);

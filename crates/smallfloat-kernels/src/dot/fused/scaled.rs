@@ -69,9 +69,12 @@ impl ScaledDot {
             Datum::Finite { significand, exponent, .. } => {
                 let datum = Datum::finite(false, significand, exponent);
                 let lowest = self.scales.min_normal().exponent_of_leading_bit();
-                let aligned =
-                    if significand == 0 { -126 } else { datum.exponent_of_leading_bit().max(lowest) };
-                Some(Term { significand: significand.cast_signed(), unit: exponent, exponent: aligned })
+                let (unit, aligned) = if significand == 0 {
+                    (-126, -126)
+                } else {
+                    (exponent, datum.exponent_of_leading_bit().max(lowest))
+                };
+                Some(Term { significand: significand.cast_signed(), unit, exponent: aligned })
             }
             _ => None,
         };
@@ -95,5 +98,22 @@ impl ScaledDot {
         let fraction_bits = fraction_bits.cast_signed();
         let (sum, largest) = aligned(sums.chain([Term::new(c, -126)]), fraction_bits);
         self.dot.rounded(sum, largest - fraction_bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{E2M1FN, E4M3FN, ScaledDot};
+
+    /// Products with scales of zero are zeros, however small the accumulator.
+    #[test]
+    fn scales_of_zero() {
+        let dot = ScaledDot::new(&E2M1FN, &E2M1FN, &E4M3FN, 16).expect("NVFP4");
+        for c in [0.0, -3.5, f32::from_bits(1)] {
+            for scale in [0x7e, 0x00] {
+                let sum = dot.add(c, [&[6.0; 16]; 2], [&[0], &[scale]]);
+                assert_eq!(sum.to_bits(), c.to_bits(), "{c} under {scale:#x}");
+            }
+        }
     }
 }
