@@ -63,12 +63,18 @@ impl Datum {
     pub const ZERO: Self = Self::finite(false, 0, 0);
 
     /// Returns (−1)^negative · significand · 2^exponent, made canonical.
+    ///
+    /// Operations take exponents of −2^29 to 2^29; those of formats lie far inside.
     pub const fn finite(negative: bool, significand: u64, exponent: i32) -> Self {
         if significand == 0 {
             return Self::Finite { negative, significand, exponent: 0 };
         }
         let zeros = significand.trailing_zeros();
-        Self::Finite { negative, significand: significand >> zeros, exponent: exponent + signed(zeros) }
+        Self::Finite {
+            negative,
+            significand: significand >> zeros,
+            exponent: exponent.saturating_add(signed(zeros)),
+        }
     }
 
     /// Returns the value with the other sign.
@@ -109,7 +115,7 @@ impl Datum {
     pub const fn exponent_of_leading_bit(&self) -> i32 {
         match *self {
             Self::Finite { significand, exponent, .. } if significand != 0 => {
-                exponent + signed(significand.ilog2())
+                exponent.saturating_add(signed(significand.ilog2()))
             }
             _ => 0,
         }
@@ -152,7 +158,7 @@ impl Datum {
                 Self::Finite { significand: a, exponent: ea, .. },
                 Self::Finite { significand: b, exponent: eb, .. },
             ) => {
-                let (la, lb) = (self.exponent_of_leading_bit(), other.exponent_of_leading_bit());
+                let (la, lb) = (ea as i64 + a.ilog2() as i64, eb as i64 + b.ilog2() as i64);
                 if la != lb {
                     return if la < lb { Ordering::Less } else { Ordering::Greater };
                 }

@@ -1,6 +1,7 @@
 //! Which formats there are, what may be changed of one, and which fits into which: all parameters
 //! in small ranges, against rules written down again and against sets of values.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use smallfloat::formats::{BINARY16, BINARY32, BINARY64, CATALOGUE};
@@ -278,4 +279,21 @@ fn values_are_the_codes_sorted() {
         checked += 1;
     }
     assert!(checked > 200, "{checked}");
+}
+
+/// Data of no format: their order is that of values, and no format has them.
+#[test]
+fn exponents_at_the_ends_of_their_type() {
+    let [one, tiny] = [Datum::finite(false, 1, 0), Datum::finite(false, 3, i32::MIN)];
+    for exponent in [i32::MAX, i32::MAX - 70] {
+        let huge = Datum::Finite { negative: false, significand: u64::MAX, exponent };
+        assert_eq!([one, tiny].map(|x| huge.compare(&x)), [Some(Ordering::Greater); 2]);
+        assert_eq!(
+            (huge.to_f64(), BINARY32.encode(huge), huge.compare(&huge)),
+            (None, None, Some(Ordering::Equal))
+        );
+        let even = Datum::finite(false, 1 << 63, exponent);
+        assert_eq!((even.compare(&one), BINARY64.encode(even)), (Some(Ordering::Greater), None));
+    }
+    assert_eq!((tiny.compare(&one), tiny.to_f64()), (Some(Ordering::Less), None));
 }

@@ -41,7 +41,11 @@ fn parse(text: &str, radix: u32) -> Result<Exact, Error> {
             }
             crate::text::parse(&alloc::format!("{sign}0x{magnitude}")).map_err(|_| not_a_number())
         }
-        _ => Err(Error::range("radix", i64::from(radix), 10, 16)),
+        _ => Err(Error::new(ErrorKind::BadValue {
+            key: Snippet::new("radix"),
+            value: Snippet::new(&alloc::format!("{radix}")),
+            expected: "10 or 16",
+        })),
     }
 }
 
