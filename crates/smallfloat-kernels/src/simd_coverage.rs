@@ -121,6 +121,11 @@ fn stochastic_encoders_have_their_constants() {
             let plan = EncodePlan::new(&BINARY32, &format, &projection).expect("a plan");
             assert_eq!(plan.overflow.codes[0], overflow, "{format} {count}");
         }
+        let others = [Rounding::stochastic_b(count), Rounding::stochastic_c(count)].map(|random| {
+            let projection = E4M3FN.default_projection().with_rounding(random.expect("bits"));
+            EncodePlan::new(&BINARY32, &E4M3FN, &projection).is_some()
+        });
+        assert_eq!(others, [true, count <= 8], "{count}");
     }
 }
 

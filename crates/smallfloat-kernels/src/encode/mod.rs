@@ -24,8 +24,10 @@ use crate::random::{Generator, RandomWords, WordByWord};
 ///
 /// For deterministic rounding it is a table over rounding classes, filled by
 /// [`smallfloat::convert`]: the same bits by construction, and the same time for any data. Vector
-/// kernels do the same for most formats, StochasticA from at most 32 bits among the modes; the
-/// other stochastic roundings go through the core element by element.
+/// kernels do the same for most formats; for the stochastic roundings where 32 bits of ν decide:
+/// StochasticA from up to 32 random bits, StochasticB from 31, StochasticC from 8 (from f32 or f64;
+/// more from narrower sources, none into Tesla's formats). Otherwise these go by tables, or through
+/// the core element by element.
 ///
 /// Building one costs little. Where there is no vector kernel, the table is made once a quarter as
 /// many elements as it has classes (some 4,000 for an 8-bit format, some 500,000 for SHP) have gone
@@ -282,7 +284,8 @@ impl<T: Element> Encoder<T> {
         let count = self.projection.rounding.random_bits().map_or(0, RandomBits::count);
         parallel::zip(source, codes, &|start, source, codes| {
             let first = first_element.wrapping_add(start as u64);
-            // Vectors count blocks of words upward; the last element's word is followed by the first.
+            // Vectors count blocks of words upward; the last element's word is followed by the
+            // first.
             let wraps = first.checked_add(source.len() as u64).is_none();
             let fast = self
                 .fast

@@ -10,6 +10,7 @@ use crate::arch::{Kernels, Machine};
 use crate::element::{Code, Element};
 use crate::event_counts::EventCounts;
 use crate::plan::blocks::PowerScales;
+use crate::plan::draw::Draw;
 use crate::plan::encode::EncodePlan;
 use crate::random::Generator;
 
@@ -23,11 +24,14 @@ fn usual<R>(call: impl FnOnce() -> Option<R>) -> Option<R> {
 pub(crate) struct SimdEncoder {
     plan: EncodePlan,
     machine: Machine,
+    /// Of a stochastic rounding.
+    draw: Option<Draw>,
 }
 
 impl SimdEncoder {
     pub(crate) fn new(level: Level, from: &Format, to: &Format, projection: &Projection) -> Option<Self> {
-        Some(Self { machine: Machine::new(level)?, plan: EncodePlan::new(from, to, projection)? })
+        let plan = EncodePlan::new(from, to, projection)?;
+        Some(Self { machine: Machine::new(level)?, plan, draw: Draw::new(projection.rounding, from) })
     }
 
     /// Encodes in a deterministic mode, past the caches if `stream`.
@@ -71,8 +75,8 @@ impl SimdEncoder {
 const PIECE: usize = 2048;
 
 impl SimdEncoder {
-    /// Encodes by StochasticA with the upper `bits` bits of each element's word, the first one that
-    /// of element `first`.
+    /// Encodes by a stochastic rounding with the upper `bits` bits of each element's word, the
+    /// first one that of element `first`.
     pub(crate) fn encode_random<T: Element, C: Code>(
         &self,
         source: &[T],
@@ -81,7 +85,7 @@ impl SimdEncoder {
         first: u64,
         bits: u32,
     ) -> Option<EventCounts> {
-        let mask = u32::MAX << (32 - bits);
+        let draw = self.draw?;
         let mut blocks = [[0; 4]; PIECE / 4 + 1];
         let mut events = EventCounts::default();
         let pieces = source.chunks(PIECE).zip(codes.chunks_mut(PIECE));
@@ -89,7 +93,14 @@ impl SimdEncoder {
             let offset = (first % 4) as usize;
             let needed = (offset + source.len()).div_ceil(4);
             generator.fill_blocks(level, first / 4, &mut blocks[..needed]);
-            let words = &blocks.as_flattened()[offset..offset + source.len()];
+            let words = &mut blocks.as_flattened_mut()[offset..offset + source.len()];
+            // The kernels' own mask is enough for StochasticA.
+            let mask = if draw == Draw::A {
+                u32::MAX << (32 - bits)
+            } else {
+                level.vectorize(|| draw.decide(bits, words));
+                u32::MAX
+            };
             let tally = self.machine.encode_random(
                 &self.plan,
                 T::lanes(source),

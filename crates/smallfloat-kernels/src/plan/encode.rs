@@ -67,6 +67,8 @@ use smallfloat::{
     Subnormals, convert_with,
 };
 
+use crate::plan::draw::Draw;
+
 /// Magnitude bits of binary32's ∞.
 pub(crate) const INFINITY: u32 = 0x7f80_0000;
 const MIN_EXPONENT: i32 = -126;
@@ -95,22 +97,21 @@ pub(crate) enum Mode {
     Directed([bool; 2]),
     /// To the odd neighbour.
     Odd,
-    /// StochasticA.
+    /// A stochastic rounding, by words that are StochasticA's ([`Draw`]).
     Random,
 }
 
 impl Mode {
-    fn new(rounding: Rounding) -> Option<Self> {
-        Some(match rounding {
+    fn new(rounding: Rounding) -> Self {
+        match rounding {
             Rounding::NearestEven => Self::Even,
             Rounding::NearestAway => Self::Away,
             Rounding::TowardZero => Self::Directed([false, false]),
             Rounding::TowardPositive => Self::Directed([true, false]),
             Rounding::TowardNegative => Self::Directed([false, true]),
             Rounding::ToOdd => Self::Odd,
-            Rounding::StochasticA(_) => Self::Random,
-            _ => return None,
-        })
+            _ => Self::Random,
+        }
     }
 }
 
@@ -178,7 +179,11 @@ impl EncodePlan {
     /// with a precision of 1 or more than 14, ranges that touch the ends of binary32's but do not
     /// match them, and rules that need more than a code for each class.
     pub(crate) fn new(from: &Format, format: &Format, projection: &Projection) -> Option<Self> {
-        let mode = Mode::new(projection.rounding)?;
+        let mode = Mode::new(projection.rounding);
+        let draw = Draw::new(projection.rounding, from);
+        if mode == Mode::Random && draw.is_none() {
+            return None;
+        }
         let signed = format.is_signed();
         let trailing = format.trailing_bits();
         let least_trailing = if format.subnormals() == Subnormals::Tesla { 2 } else { 1 };
@@ -218,7 +223,12 @@ impl EncodePlan {
         // what decides, cap and ⌊ν·2^N⌋ included, is a binary32 of fewer bits. In the hole ν is
         // compared with multiples of 2^-N of a place too.
         let wide = from.is_wide() && from.precision() > BINARY32.precision();
-        let random_bits = projection.rounding.random_bits().map_or(0, RandomBits::count);
+        let count = projection.rounding.random_bits().map_or(0, RandomBits::count);
+        let random_bits = draw.map_or(0, |draw| draw.bits(count));
+        // In the hole ν·2^32 is no integer, so that one less does not mean "exceeds".
+        if draw == Some(Draw::C) && low == SubnormalGrid::Hole {
+            return None;
+        }
         let nu_fits = random_bits == 0 || trailing + 1 + random_bits < BINARY32.precision();
         let through_binary32 = !wide || (nu_fits && cap_exponent <= MAX_EXPONENT && !integer);
         if !in_range || !far_from_zero || !through_binary32 || top > most {

@@ -61,9 +61,11 @@ fn agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + P
     classes: &[&str],
     (length, made_for): (usize, usize),
 ) {
-    for count in [32, 1, 9] {
-        let bits = RandomBits::new(count, 0).unwrap();
-        let projection = projection.with_rounding(Rounding::StochasticA(bits));
+    let a = [32, 1, 9].map(|count| (count, Rounding::StochasticA as fn(RandomBits) -> Rounding));
+    let b = [31, 2].map(|count| (count, Rounding::StochasticB as fn(RandomBits) -> Rounding));
+    let c = [8, 3, 21].map(|count| (count, Rounding::StochasticC as fn(RandomBits) -> Rounding));
+    for (count, rounding) in a.into_iter().chain(b).chain(c) {
+        let projection = projection.with_rounding(rounding(RandomBits::new(count, 0).unwrap()));
         // Made for no elements: the core, one by one.
         let core = Encoder::<T>::for_length(target, &projection, 0).unwrap().with_level(Level::Portable);
         let encoder = Encoder::<T>::for_length(target, &projection, made_for).unwrap();
@@ -102,9 +104,11 @@ fn places_coarser_than_the_steps() {
     for name in ["cfloat8_1_4_3", "cfloat8_1_5_2"] {
         for bias in 16..30 {
             let to: Format = format!("{name}:bias={bias}").parse().unwrap();
-            for count in [1, 5, 32] {
-                let random = Rounding::stochastic_a(count).unwrap();
-                let projection = to.default_projection().with_rounding(random);
+            let random = [1, 5, 32].into_iter().flat_map(|count| {
+                [Rounding::stochastic_a(count), Rounding::stochastic_b(count), Rounding::stochastic_c(count)]
+            });
+            for random in random {
+                let projection = to.default_projection().with_rounding(random.unwrap());
                 let codes = |made_for, level| {
                     let encoder = Encoder::<F16>::for_length(&to, &projection, made_for).unwrap();
                     let mut codes = vec![0_u8; subnormal.len()];
@@ -114,7 +118,7 @@ fn places_coarser_than_the_steps() {
                 };
                 let by_core = codes(0, Level::Portable);
                 for level in Level::available() {
-                    assert!(codes(usize::MAX, level) == by_core, "{to}, {count} bits, {level:?}");
+                    assert!(codes(usize::MAX, level) == by_core, "{to}, {random:?}, {level:?}");
                 }
             }
         }
