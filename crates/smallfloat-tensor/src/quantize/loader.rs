@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use smallfloat::Format;
+use smallfloat::text::Decimal;
 use smallfloat_kernels::Level;
 
 use crate::error::{Error, Result};
@@ -154,7 +155,9 @@ impl<'a> Loader<'a> {
     /// tells where in the tensor one is.
     pub(crate) fn check<T: Held>(&self, values: &[T], place: impl Fn(usize) -> u64) -> Result<()> {
         let refuse = |i: usize, advice: &str| {
-            Err(self.refused(format!("element {} is {}: {advice}", place(i), values[i].to_f64())))
+            let x = values[i].to_f64();
+            let text = if x.is_finite() { Decimal::from(x).to_string() } else { x.to_string() };
+            Err(self.refused(format!("element {} is {text}: {advice}", place(i))))
         };
         // A look at all is faster than a search that may stop anywhere.
         if self.options.nonfinite == Nonfinite::Refuse

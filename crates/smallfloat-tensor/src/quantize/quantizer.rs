@@ -161,8 +161,8 @@ impl Quantizer {
         scales: &'a mut [u8],
     ) -> Result<Quantized<'a>> {
         let numbers = numbers.into();
-        check_length(shape, &numbers)?;
         self.check_lengths(shape, Packing::Bytes, codes, scales)?;
+        check_length(shape, &numbers)?;
         let memory = Memory { codes: &mut *codes, scales: &mut *scales };
         let (global, report) =
             with_default_environment(|| self.run(name, shape, Packing::Bytes, numbers, memory))?;
@@ -208,8 +208,8 @@ impl Quantizer {
         scales: &mut [u8],
     ) -> Result<(f32, Option<TensorReport>)> {
         let numbers = numbers.into();
-        check_length(shape, &numbers)?;
         self.check_lengths(shape, packing, codes, scales)?;
+        check_length(shape, &numbers)?;
         let memory = Memory { codes, scales };
         let (global, report) = with_default_environment(|| self.run(name, shape, packing, numbers, memory))?;
         #[expect(clippy::cast_possible_truncation, reason = "a number of F32")]

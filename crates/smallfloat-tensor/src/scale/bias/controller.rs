@@ -176,7 +176,7 @@ impl BiasController {
                 .then(|| policy.choose(&self.spec, Some(magnitudes)).map(|format| format.bias()))
                 .transpose()?,
         };
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(1);
         if let Some(bias) = wanted {
             self.move_to(bias);
         }
@@ -203,7 +203,7 @@ impl BiasController {
     fn move_to(&mut self, bias: i32) {
         let (low, high) = self.format.bias_range().unwrap_or((0, 63));
         if let Ok(format) = self.spec.with_bias(bias.clamp(low, high)) {
-            self.changes += u64::from(format.bias() != self.bias());
+            self.changes = self.changes.saturating_add(u64::from(format.bias() != self.bias()));
             self.format = format;
         }
     }

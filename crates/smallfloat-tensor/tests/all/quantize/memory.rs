@@ -474,10 +474,20 @@ fn what_is_refused() {
     let mxfp4 = Quantizer::new(scheme("mxfp4")).unwrap();
     let text = error(mxfp4.quantize("x", &[2, 3], &[1.0_f32; 5]));
     assert_eq!(text, "a tensor of shape [2, 3] has 6 elements, given are 5");
-    for shape in [[1 << 40, 1 << 40], [1 << 62, 0]] {
-        let text = error(mxfp4.quantize("x", &shape, &[1.0_f32; 0]));
-        assert!(text.contains("more elements than can be counted"), "{text}");
+    for shape in [[1 << 40, 1 << 40], [1 << 62, 0], [u64::MAX, 1]] {
+        let x = &[1.0_f32; 0];
+        let packed = mxfp4.quantize_packed("x", &shape, x, Packing::NibblesLow, &mut [], &mut []);
+        for text in [
+            error(mxfp4.quantize("x", &shape, x)),
+            error(mxfp4.quantize_into("x", &shape, x, &mut [], &mut [])),
+            packed.unwrap_err().to_string(),
+        ] {
+            assert!(text.contains("more elements than can be counted"), "{text}");
+        }
     }
+    let uhp = Quantizer::new(format("uhp")).unwrap();
+    let text = error(uhp.quantize("x", &[1], &[-1e-30]));
+    assert!(text.contains("element 0 is -1e-30: uhp is unsigned"), "{text}");
     let (mut codes, mut scales) = ([0; 3], [0]);
     let text = error(mxfp4.quantize_into("x", &[2], &[1.0_f32; 2], &mut codes, &mut scales));
     assert_eq!(text, "a tensor of shape [2] has 2 bytes of codes, given are 3");
