@@ -158,8 +158,9 @@ extern "C" {
 // `flags` has one byte per element, and may be NULL. `random` gives the words of a stochastic
 // rounding, and is ignored otherwise. Bits of a code above its format's width are ignored.
 //
-// Returns SF_STATUS_OK; SF_STATUS_COUNT where there are more or fewer arrays than the operation
-// has operands; SF_STATUS_ARRAY where the results or flags overlap an operand or each other, or an
+// Returns SF_STATUS_OK, for a `length` of 0 whatever the arrays are; SF_STATUS_COUNT where there
+// are more or fewer arrays than the operation has operands, or more elements than memory has;
+// SF_STATUS_ARRAY where the results or flags overlap an operand or each other, or an
 // array is not aligned; SF_STATUS_UNSUPPORTED for operations on blocks, which sf_call_all calls;
 // SF_STATUS_NULL.
 //
@@ -192,7 +193,8 @@ void sf_dot_free(struct sf_dot *dot);
 // r · `columns` + c is the sum over row r of A and row c of B, in binary32, to which an
 // accumulator of more bits is rounded to nearest even. A single sum has one row and one column.
 // Codes are `uint8_t`, or `uint16_t` of formats of more than 8 bits; bits above a format's width
-// are ignored. Returns SF_STATUS_OK; SF_STATUS_COUNT for a `depth` of 0, or more elements than
+// are ignored. Returns SF_STATUS_OK, for no rows or no columns whatever the matrices are;
+// SF_STATUS_COUNT for a `depth` of 0, or more elements than
 // memory has; SF_STATUS_ARRAY where the results overlap A or B, or a matrix is not aligned;
 // SF_STATUS_NULL.
 //

@@ -30,8 +30,9 @@ pub struct sf_random {
 /// `flags` has one byte per element, and may be NULL. `random` gives the words of a stochastic
 /// rounding, and is ignored otherwise. Bits of a code above its format's width are ignored.
 ///
-/// Returns SF_STATUS_OK; SF_STATUS_COUNT where there are more or fewer arrays than the operation
-/// has operands; SF_STATUS_ARRAY where the results or flags overlap an operand or each other, or an
+/// Returns SF_STATUS_OK, for a `length` of 0 whatever the arrays are; SF_STATUS_COUNT where there
+/// are more or fewer arrays than the operation has operands, or more elements than memory has;
+/// SF_STATUS_ARRAY where the results or flags overlap an operand or each other, or an
 /// array is not aligned; SF_STATUS_UNSUPPORTED for operations on blocks, which sf_call_all calls;
 /// SF_STATUS_NULL.
 ///
@@ -55,6 +56,12 @@ pub unsafe extern "C" fn sf_batch(
             let text = "operations on blocks have no arrays of operands: use sf_call_all";
             return Err(Failure::new(sf_status::Unsupported, text));
         }
+        if length == 0 {
+            return Ok(());
+        }
+        if length > isize::MAX as usize / size_of::<u64>() {
+            return Err(Failure::new(sf_status::Count, "arrays of more elements than memory has"));
+        }
         let pointers = [x, y, z];
         for (i, pointer) in pointers.iter().enumerate() {
             if pointer.is_null() == (i < arity) {
@@ -71,9 +78,6 @@ pub unsafe extern "C" fn sf_batch(
             first_element: random.first,
         });
         let words = if is_stochastic { Some(given(words, "the random words")?) } else { None };
-        if length == 0 {
-            return Ok(());
-        }
         let bytes = |bits: u32| (bits.div_ceil(8) as usize).next_power_of_two();
         let result = Array { at: results.cast_const(), bytes: bytes(op.unit.results()[0].bits), length };
         let flag = Array { at: flags.cast_const().cast(), bytes: 1, length };

@@ -56,7 +56,8 @@ pub extern "C" fn sf_dot_free(dot: Option<Box<sf_dot>>) {
 /// r · `columns` + c is the sum over row r of A and row c of B, in binary32, to which an
 /// accumulator of more bits is rounded to nearest even. A single sum has one row and one column.
 /// Codes are `uint8_t`, or `uint16_t` of formats of more than 8 bits; bits above a format's width
-/// are ignored. Returns SF_STATUS_OK; SF_STATUS_COUNT for a `depth` of 0, or more elements than
+/// are ignored. Returns SF_STATUS_OK, for no rows or no columns whatever the matrices are;
+/// SF_STATUS_COUNT for a `depth` of 0, or more elements than
 /// memory has; SF_STATUS_ARRAY where the results overlap A or B, or a matrix is not aligned;
 /// SF_STATUS_NULL.
 ///
@@ -73,9 +74,6 @@ pub unsafe extern "C" fn sf_dot_matmul(
 ) -> sf_status {
     status(|| {
         let sf_dot { dot, bytes } = given(dot, "the products")?;
-        if a.is_null() || b.is_null() || results.is_null() {
-            return Err(Failure::null("a matrix"));
-        }
         let counted = |x: usize, y: usize| {
             let count = x.checked_mul(y).filter(|count| *count <= isize::MAX as usize / size_of::<f32>());
             count.ok_or_else(|| Failure::new(sf_status::Count, "matrices of more elements than memory has"))
@@ -84,6 +82,12 @@ pub unsafe extern "C" fn sf_dot_matmul(
             return Err(Failure::new(sf_status::Count, "sums of 0 products: 1 is the least"));
         }
         let lengths = [counted(rows, depth)?, counted(columns, depth)?, counted(rows, columns)?];
+        if lengths[2] == 0 {
+            return Ok(());
+        }
+        if a.is_null() || b.is_null() || results.is_null() {
+            return Err(Failure::null("a matrix"));
+        }
         let aligned = a.addr().is_multiple_of(*bytes) && b.addr().is_multiple_of(*bytes);
         if !aligned || !results.addr().is_multiple_of(align_of::<f32>()) {
             return Err(Failure::new(sf_status::Array, "a matrix is not aligned"));
@@ -96,9 +100,6 @@ pub unsafe extern "C" fn sf_dot_matmul(
         ];
         if [left, right].iter().any(|read| read[0] < written[1] && written[0] < read[1]) {
             return Err(Failure::new(sf_status::Array, "the results overlap an operand"));
-        }
-        if lengths[2] == 0 {
-            return Ok(());
         }
         // SAFETY: the header asks for matrices of these sizes; they are aligned, and the one that
         // is written overlaps no other. Its elements are given a value before they are read.

@@ -74,8 +74,7 @@ pub enum Error {
     /// A name that no accumulator has.
     #[error(
         "no accumulator has this name: f32, exact, a format, a matrix unit (volta, turing, ampere, ada, hopper, blackwell, \
-         rtx-blackwell, cdna1, cdna2, cdna3; also hopper:output=f16 and hopper:promote=128), or its parameters \
-         (fused:k=32,fraction=13,output=e8m13)"
+         rtx-blackwell, cdna1, cdna2, cdna3; hopper:output=f16, hopper:promote=128) or fused:k=32,fraction=13,output=e8m13"
     )]
     Accumulate,
     /// Parameters of a matrix unit that don't go together.

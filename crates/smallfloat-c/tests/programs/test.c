@@ -426,6 +426,8 @@ static void refusals(void) {
     CHECK(sf_batch(add, 8, array, array, NULL, array + 16, array + 7, NULL) == SF_STATUS_ARRAY, "flags over operands");
     CHECK(sf_batch(wide, 2, array, array + 1, NULL, array + 16, NULL, NULL) == SF_STATUS_ARRAY, "not aligned");
     CHECK(sf_batch(add, 0, array, array, NULL, array, NULL, NULL) == SF_STATUS_OK, "nothing to do");
+    CHECK(sf_batch(add, 0, NULL, NULL, NULL, NULL, NULL, NULL) == SF_STATUS_OK, "nothing to do it with");
+    CHECK(sf_batch(wide, SIZE_MAX / 4 + 2, array, array, NULL, array, NULL, NULL) == SF_STATUS_COUNT, "too many");
     CHECK(sf_explain(NULL, &result, 1, 0, 0, 0, text, sizeof text) == 0, "no operation");
     CHECK(sf_explain(add, NULL, 2, 0, 0, 0, text, sizeof text) == 0, "no operands");
     CHECK(sf_op_text(NULL, text, sizeof text) == 0 && sf_op_operands(NULL) == 0 && sf_op_bits(NULL, 0) == 0, "NULL");
@@ -525,10 +527,12 @@ static void sums_of_products(size_t count) {
     CHECK(sf_dot_matmul(dot, 1, 1, 0, a, b, results) == SF_STATUS_COUNT, "no products");
     CHECK(sf_dot_matmul(dot, SIZE_MAX, 2, 3, a, b, results) == SF_STATUS_COUNT, "too many");
     CHECK(sf_dot_matmul(dot, 1, 1, 4, a, NULL, results) == SF_STATUS_NULL, "NULL");
+    CHECK(sf_dot_matmul(dot, 0, 1, 4, NULL, b, NULL) == SF_STATUS_OK, "no rows");
     CHECK(sf_dot_matmul(dot, 1, 1, sizeof results, a, results, results) == SF_STATUS_ARRAY, "overlap");
     CHECK(sf_dot_matmul(NULL, 1, 1, 4, a, b, results) == SF_STATUS_NULL, "NULL");
     CHECK(sf_dot_new(format, wide, "hopper", &error) == NULL && error.status == SF_STATUS_UNSUPPORTED, "%s", error.text);
     CHECK(sf_dot_new(format, format, "hoper", &error) == NULL && error.status == SF_STATUS_NAME, "%s", error.text);
+    CHECK(strstr(error.text, "output=e8m13") != NULL, "the text ends: %s", error.text);
     sf_dot *halves = sf_dot_new(wide, wide, "hopper", &error);
     CHECK(halves != NULL, "%s", error.text);
     uint16_t two[4] = {0x4000, 0x4000, 0xc000, 0x3f80};
