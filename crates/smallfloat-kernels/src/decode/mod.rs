@@ -87,6 +87,7 @@ impl<T: Element> Decoder<T> {
     }
 
     /// All values, which are made now if they were not before.
+    #[inline(never)]
     fn values(&self) -> &Values<T> {
         self.values.get_or_init(|| {
             let value = |code| T::from_bits(convert(code, &self.format, &T::FORMAT, &self.projection).value);
@@ -98,6 +99,7 @@ impl<T: Element> Decoder<T> {
     }
 
     /// All values, if they are there, or if so many more elements make them worthwhile.
+    #[inline(never)]
     fn worthwhile(&self, elements: usize) -> Option<&Values<T>> {
         let is_time = |waiting: &BreakEven| waiting.is_reached(elements, 1 << self.format.width());
         match self.values.get() {

@@ -223,10 +223,10 @@ impl<T: Element> Encoder<T> {
                     let first = words.first_element.wrapping_add(start as u64);
                     self.by_words(source, codes, &words.generator, first, seen)
                 }
-                None if self.classes == 0 => {
-                    self.element_by_element(source, codes, |_| self.projection, seen)
-                }
-                None => self.by_table(source, codes, seen),
+                None => match self.table(source.len()) {
+                    Some(table) => self.by_table(table, source, codes, seen),
+                    None => self.element_by_element(source, codes, |_| self.projection, seen),
+                },
             }
         })
     }
@@ -263,10 +263,9 @@ impl<T: Element> Encoder<T> {
 
     /// The portable way: the table, or the core where there is none.
     fn portable<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
-        if self.classes == 0 {
-            self.element_by_element(source, codes, |_| self.projection, |_| {})
-        } else {
-            self.by_table(source, codes, |_| {})
+        match self.table(source.len()) {
+            Some(table) => self.by_table(table, source, codes, |_| {}),
+            None => self.element_by_element(source, codes, |_| self.projection, |_| {}),
         }
     }
 
@@ -310,22 +309,29 @@ impl<T: Element> Encoder<T> {
         check_code::<C>(&self.format);
     }
 
+    /// The entries of all classes, if there may be such a table, and so many more elements are
+    /// enough for it.
+    #[inline(never)]
+    fn table(&self, elements: usize) -> Option<&[u32]> {
+        let is_early = |waiting: &BreakEven| !waiting.is_reached(elements, self.classes);
+        let is_without = || self.classes == 0 || self.waiting.as_ref().is_some_and(is_early);
+        if self.table.get().is_none() && is_without() {
+            return None;
+        }
+        let code = |class| {
+            entry(self.rounding_classes.representative(class), &T::FORMAT, &self.format, &self.projection)
+        };
+        Some(self.table.get_or_init(|| (0..self.classes).map(code).collect()))
+    }
+
     /// By the table of all classes; `seen` gets the entry of each element.
-    fn by_table<C: Code>(&self, source: &[T], codes: &mut [C], mut seen: impl FnMut(u32)) -> EventCounts {
-        let entries = || {
-            let code = |class| {
-                entry(self.rounding_classes.representative(class), &T::FORMAT, &self.format, &self.projection)
-            };
-            (0..self.classes).map(code).collect()
-        };
-        let is_early = |waiting: &BreakEven| !waiting.is_reached(source.len(), self.classes);
-        let table = match self.table.get() {
-            Some(table) => table,
-            None if self.waiting.as_ref().is_some_and(is_early) => {
-                return self.element_by_element(source, codes, |_| self.projection, seen);
-            }
-            None => self.table.get_or_init(entries),
-        };
+    fn by_table<C: Code>(
+        &self,
+        table: &[u32],
+        source: &[T],
+        codes: &mut [C],
+        mut seen: impl FnMut(u32),
+    ) -> EventCounts {
         let mut classes = [0; BATCH];
         let (mut counter, mut denormal) = (Counter::default(), false);
         for (source, codes) in source.chunks(BATCH).zip(codes.chunks_mut(BATCH)) {

@@ -48,9 +48,15 @@ impl Draw {
         let (mask, half) = (u32::MAX << (32 - count), 1_u32.checked_shl(31 - count.min(31)).unwrap_or(0));
         match self {
             Self::A => {}
-            Self::B => words.iter_mut().for_each(|word| *word = *word & mask | half),
+            Self::B => {
+                for word in words {
+                    *word = *word & mask | half;
+                }
+            }
             Self::C => {
-                words.iter_mut().for_each(|word| *word = (*word & mask | half) - (*word >> (32 - count) & 1))
+                for word in words {
+                    *word = (*word & mask | half) - (*word >> (32 - count) & 1);
+                }
             }
         }
     }
