@@ -291,6 +291,19 @@ mod tests {
         }
     }
 
+    /// Help is at most 100 columns wide; lines that are broken anew are no examples to copy.
+    #[test]
+    fn lines_of_help_fit() {
+        fn check(command: &clap::Command) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in text.lines().filter(|line| !line.starts_with(' ') || line.contains("smallfloat ")) {
+                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+
     #[test]
     fn the_command_line_is_consistent() {
         command().debug_assert();

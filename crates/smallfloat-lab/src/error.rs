@@ -9,6 +9,9 @@ pub enum Error {
     /// A name, a format or an operation that is not understood.
     #[error(transparent)]
     Core(#[from] smallfloat::Error),
+    /// A file of tensors that can't be read.
+    #[error("{0}")]
+    File(String),
     /// An experiment that does not exist.
     #[error("no experiment is called `{name}`; there are {names}")]
     NoSuchExperiment {
@@ -45,7 +48,7 @@ pub enum Error {
         /// Why it can't be.
         cause: String,
     },
-    /// A file of tensors that can't be used.
+    /// A file of tensors that has none to use.
     #[error("{}: {cause}", path.display())]
     Data {
         /// The file.

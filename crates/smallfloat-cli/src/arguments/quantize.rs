@@ -206,7 +206,7 @@ fn bias(args: &RecipeArgs, format: &FormatSpec) -> Result<BiasPolicy> {
             )
         }
         (policy, Some(named)) => {
-            bail!("--bias {policy}: the bias of {} is always {named}; leave the option out", args.format)
+            bail!("--bias {policy}: the bias of {format} is always {named}; leave the option out")
         }
     }
     Ok(policy)

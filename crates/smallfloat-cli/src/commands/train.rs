@@ -28,7 +28,8 @@ Examples:
   smallfloat train --steps 200
   smallfloat train --data input.txt --preset flag-driven --report run.json --plot run.svg
   smallfloat train --data input.txt --compare f32 cfloat8 weights-143-sr weights-143-rne --seeds 3
-  smallfloat train --data input.txt --preset five-bytes --accumulate exact --checkpoint runs --resume
+  smallfloat train --data input.txt --preset five-bytes --accumulate exact --checkpoint runs \\
+      --resume
   smallfloat train --data /usr/share/datasets/fashion-mnist --steps 2345 --preset weights-143-sr
   smallfloat train --preset cfloat8 --print-config > mine.toml; smallfloat train --config mine.toml
 

@@ -151,10 +151,10 @@ fn element(role: Role, layer: u64, random: &Random, i: u64) -> f64 {
 pub fn read(path: impl AsRef<Path>) -> Result<Vec<Tensor>, Error> {
     let path = path.as_ref();
     let refused = |cause: String| Error::Data { path: path.to_path_buf(), cause };
-    let source = Source::open(path).map_err(|e| refused(e.to_string()))?;
+    let source = Source::open(path).map_err(|e| Error::File(e.to_string()))?;
     let mut tensors = Vec::new();
     for info in source.tensors().iter().filter(|info| info.dtype.is_wide_float() && info.len > 0) {
-        let bytes = source.read_all(info).map_err(|e| refused(e.to_string()))?;
+        let bytes = source.read_all(info).map_err(|e| Error::File(e.to_string()))?;
         let row = info.shape.last().map_or(Ok(1), |&last| usize::try_from(last));
         let row = row.map_err(|e| refused(e.to_string()))?;
         let values = wide(info.dtype, &bytes);

@@ -21,10 +21,11 @@ Examples:
   smallfloat dequantize w.safetensors -o w.npy
   smallfloat dequantize checkpoint-fp8/ -o checkpoint-bf16/ --dtype bf16
 
-Tensors that were not quantized are copied. A value that the dtype can't hold is an error,
-unless a rounding is given. Products with scales that are no powers of two are rounded to
-nearest even, each once, and counted; so are quotients by NVFP4's F32 number, in f64 too. A checkpoint folder becomes a folder, with its index, its
-config.json (less what that says of the quantization) and its other files.";
+Tensors that were not quantized are copied. A value that the dtype can't hold is an error, unless
+a rounding is given. Products with scales that are no powers of two are rounded to nearest even,
+each once, and counted; so are quotients by NVFP4's F32 number, in f64 too. A checkpoint folder
+becomes a folder, with its index, its config.json (less what that says of the quantization) and
+its other files.";
 
 /// Turn a quantized file back into wide floats.
 #[derive(clap::Args)]

@@ -23,8 +23,8 @@ Examples:
   smallfloat inspect model.safetensors --bias-report --plot biases.svg
   smallfloat inspect model.safetensors --bias-report --format cfloat8_1_5_2 --bias auto --bias 15
 
-Without --bias-report data is not read, so this takes no longer for large files. The range of a quantized tensor is
-from the smallest to the largest positive value of its format at its bias.";
+Without --bias-report data is not read, so this takes no longer for large files. The range of a
+quantized tensor is from the smallest to the largest positive value of its format at its bias.";
 
 /// Tell what a file holds: tensors, formats, biases, ranges.
 #[derive(clap::Args)]

@@ -26,7 +26,8 @@ Examples:
   smallfloat quantize model.safetensors -o out.safetensors --calibration activations.safetensors
   smallfloat quantize checkpoint/ -o checkpoint-mxfp4/ --scheme mxfp4-pack-quantized
   smallfloat quantize checkpoint/ -o model.gguf --scheme gguf-mxfp4
-  smallfloat quantize checkpoint-fp8/ -o comfy/ --scheme comfy-fp8 --lossless --certificate certificate.json
+  smallfloat quantize checkpoint-fp8/ -o comfy/ --scheme comfy-fp8 --lossless \\
+      --certificate certificate.json
 
 F64, F32, F16 and BF16 tensors are quantized, and those that are quantized already, which
 are decoded first; all others are copied. Of these --tensors takes
@@ -38,9 +39,10 @@ are decoded first; all others are copied. Of these --tensors takes
 
 and --include and --exclude narrow the choice. The array of an .npy file is always taken.
 
-The output is a safetensors file of codes with a bias or scales beside each tensor; it is
-read back and verified, then it appears under its name as a whole. The same input and options give the same bytes, whatever the number of
-threads. A checkpoint folder becomes a folder with config.json and index.
+The output is a safetensors file of codes with a bias or scales beside each tensor; it is read
+back and verified, then it appears under its name as a whole. The same input and options give the
+same bytes, whatever the number of threads. A checkpoint folder becomes a folder with config.json
+and index.
 
 Schemes with scales store tensors of two and more dimensions, those of other programs only
 matrices named *.weight, by default those of `--tensors weights` (with --include: of

@@ -57,16 +57,16 @@ Examples:
   smallfloat vectors gen --op FMA --format binary32 --only random --count 1000000 --shard 2/8
   smallfloat vectors gen --close vectors.txt -o missing.txt
 
-A line has the operands' codes, a random word where the rounding takes one, the result's code,
-and flags: bit 0 inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid, 5 denormal, or
-in the order of another register (--flag-order). --flags names the unit's rules for them.
---ports has columns in front: the bias as a number, rounding as RISC-V's rm (0 nearest-even, 1
-toward-zero, 2 toward-negative, 3 toward-positive, 4 nearest-away, 5 to-odd), saturation (0 satfinite,
-1 satpropagate, 2 satnone, 3 satnone-v40); x_bias, y_bias, z_bias and result_bias are apart.
-Sums of products (dot) have all x, all y and the accumulator that a matrix unit begins with.
-Blocks are a scale and its elements, one after the other; their flags are those of all elements.
-The header names operation, formats, rules and flags, seed and number of lines; the last line is a
-comment with the SHA-256 of the lines as the testfloat layout has them.
+A line has the operands' codes, a random word where the rounding takes one, the result's code, and
+flags: bit 0 inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid, 5 denormal, or in
+the order of another register (--flag-order). --flags names the unit's rules for them. --ports has
+columns in front: the bias as a number, rounding as RISC-V's rm (0 nearest-even, 1 toward-zero, 2
+toward-negative, 3 toward-positive, 4 nearest-away, 5 to-odd), saturation (0 satfinite, 1
+satpropagate, 2 satnone, 3 satnone-v40); x_bias, y_bias, z_bias and result_bias are apart. Sums of
+products (dot) have all x, all y and the accumulator that a matrix unit begins with. Blocks are a
+scale and its elements, one after the other; their flags are those of all elements. The header
+names operation, formats, rules and flags, seed and number of lines; the last line is a comment
+with the SHA-256 of the lines as the testfloat layout has them.
 
 Levels: exhaustive is every combination of operands, up to 2^32 (the default up to 2^24); 1 and 2
 are extremes, binades and special significands, each with each, operands solved for so that

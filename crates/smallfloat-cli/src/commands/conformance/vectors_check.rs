@@ -30,8 +30,8 @@ Examples:
 Reads operands and the results that an implementation gave, in any layout of `vectors gen`, and
 computes the right results itself. The header says what is tested and whose rules flags follow (an
 older file's are Tesla's); without one, or for another policy, name it as for `gen`. Digits that a
-simulator does not know (x, z) count as wrong. With --prefix TEXT, lines with results begin with TEXT,
-which is removed; of other lines only those of a header count.
+simulator does not know (x, z) count as wrong. With --prefix TEXT, lines with results begin with
+TEXT, which is removed; of other lines only those of a header count.
 
 Every vector that differs is tried against a catalogue of mistakes: other rounding modes, rounding
 twice, no sticky bit, flushing, a bias off by one, another reading of subnormals, another policy for

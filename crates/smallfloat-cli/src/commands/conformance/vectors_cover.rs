@@ -28,12 +28,12 @@ Counts in which bins the operands of vectors fall. A bin is a combination of fea
 operands' classes, signs, exponents and significands, of the exact result, and of its rounding. The
 results in the file do not matter; `vectors check` judges them.
 
-What is unreachable is left out, so that 100 % is 100 %: of units whose operands have at most 24 bits
-together all are tried, of wider ones operands are searched for and proofs sought. Bins for which
-there is neither are counted apart, as not known to be reachable.
+What is unreachable is left out, so that 100 % is 100 %: of units whose operands have at most 24
+bits together all are tried, of wider ones operands are searched for and proofs sought. Bins for
+which there is neither are counted apart, as not known to be reachable.
 
-Several files are counted together, those of earlier runs with --json too. Exit status 1 if less than
---goal is reached.";
+Several files are counted together, those of earlier runs with --json too. Exit status 1 if less
+than --goal is reached.";
 
 /// Say which bins of a unit vectors reach, and which are missing.
 #[derive(clap::Args)]

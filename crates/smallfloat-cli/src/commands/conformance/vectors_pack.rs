@@ -22,7 +22,8 @@ Examples:
   smallfloat vectors pack ofp8 -o ofp8
     cd ofp8 && python3 check.py unit.py
     cc -O2 check.c unit.c -o check && ./check
-    iverilog -g2012 -s check -Pcheck.NAME='\"e4m3-to-binary32\"' check.sv unit.sv -o check && vvp check
+    iverilog -g2012 -s check -Pcheck.NAME='\"e4m3-to-binary32\"' check.sv unit.sv -o check \\
+      && vvp check
 
 A pack is a folder with a file of vectors for each operation, in the testfloat layout; pack.txt,
 which names them with their SHA-256; and a checker in Python, C and SystemVerilog. The vectors are

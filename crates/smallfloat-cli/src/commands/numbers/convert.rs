@@ -27,14 +27,16 @@ Examples:
       smallfloat convert --from e4m3fn --to cfloat8_1_4_3:bias=7 --hex
   smallfloat convert --to e5m2 --rounding stochastic-a --seed 1 1.1 1.1 1.1 1.1
 
-Values are decimals, hexadecimal floats (0x1.8p-3), fractions (1/3), integers times powers of
-two (3p-4), inf or nan. They are rounded once, straight from the text; so with --from they
-have to be values of that format, or its codes: code:0x39, '#39' in a shell. A line tells the value, the code, what the code means, and the flags
-that were raised: I invalid, D denormal, O overflow, U underflow, X inexact, or `-`.
+Values are decimals, hexadecimal floats (0x1.8p-3), fractions (1/3), integers times powers of two
+(3p-4), inf or nan. They are rounded once, straight from the text; so with --from they have to be
+values of that format, or its codes: code:0x39, '#39' in a shell. A line tells the value, the
+code, what the code means, and the flags that were raised: I invalid, D denormal, O overflow, U
+underflow, X inexact, or `-`.
 
 With --hex, input is codes of --from in hexadecimal, one a line, and a line of output is
-`<code> <flags>`, the flags those of I D O U, or those that --flags names. A stochastic rounding takes its random word
-from --seed (0 by default); with --hex and no seed, in hexadecimal from a second column.
+`<code> <flags>`, the flags those of I D O U, or those that --flags names. A stochastic rounding
+takes its random word from --seed (0 by default); with --hex and no seed, in hexadecimal from a
+second column.
 
 Blank lines and lines that start with # are passed over, but for codes as #39.";
 

@@ -22,11 +22,13 @@ Examples:
   smallfloat eval divide --format e5m2 1 3 --rounding toward-zero
   smallfloat eval 'Add<e4m3fn, e5m2, binary32>' 1.5 -0.25
   smallfloat eval 'Multiply<cfloat8_1_4_3:bias=7, cfloat8_1_4_3:bias=7, shp:bias=15>' 480 480
-  smallfloat eval 'FMA<Binary8p3se, Binary8p3se, Binary8p3se, Binary8p3se, (TowardZero, SatFinite)>' \\
+  smallfloat eval \\
+      'FMA<Binary8p3se, Binary8p3se, Binary8p3se, Binary8p3se, (TowardZero, SatFinite)>' \\
       --hex 1e 7e 01
   printf '01 38\\n08 30\\n' | smallfloat eval 'Multiply<e4m3fn, e4m3fn, e4m3fn>' --hex
   smallfloat eval 'Add<uhp, uhp, uhp, (StochasticA<8>)>' 1 1p-12 R=0x7f
-  smallfloat eval 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>' '2 [3 -1] 1 [4 0.5]'
+  smallfloat eval 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>' \\
+      '2 [3 -1] 1 [4 0.5]'
   smallfloat eval 'MaxFiniteOf<Binary8p3se>'
   smallfloat eval multiply --format binary32 --hex --flags x86 3f7ffffe 00800001
 

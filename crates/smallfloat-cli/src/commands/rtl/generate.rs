@@ -22,10 +22,10 @@ Examples:
   smallfloat rtl gen --op FMA --format e2m1fn -o fma.sv
 
 The unit is combinational: operands x, y and z, result, flags by the policy of --flags, the word
-`random` for --rounding stochastic-a, and `bias` where a format of Tesla's names no bias. It is proved equal to the
-specification of `smallfloat rtl spec` for all inputs before it is written, or, where no solver
-ends, simulated for each of them; the file's header says which. The test bench reads what
-`smallfloat vectors gen --layout readmemh` writes.";
+`random` for --rounding stochastic-a, and `bias` where a format of Tesla's names no bias. It is
+proved equal to the specification of `smallfloat rtl spec` for all inputs before it is written,
+or, where no solver ends, simulated for each of them; the file's header says which. The test bench
+reads what `smallfloat vectors gen --layout readmemh` writes.";
 
 /// Write a converter, adder, multiplier or FMA as SystemVerilog, proved for all inputs.
 #[derive(clap::Args)]

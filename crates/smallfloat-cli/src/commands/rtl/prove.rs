@@ -20,27 +20,31 @@ use crate::render::text as words;
 
 const AFTER_HELP: &str = "\
 Examples:
-  smallfloat prove --dut converter.sv --top converter --op convert --from binary32 --to cfloat8_1_4_3:bias=7
-  smallfloat prove --dut mul.sv --top mul --op Multiply --format e4m3fn --ports result=product --flags none
-  smallfloat prove --dut fma.sv --top fma --param STAGES=3 --latency 3 --op FMA --format e5m2 --flags riscv
-  smallfloat prove --dut sr.sv --top sr --op convert --from bfloat16 --to e4m3fn --rounding stochastic-a \\
-      --random-bits 8 --solver z3 --keep proof/
+  smallfloat prove --dut converter.sv --top converter --op convert --from binary32 \\
+      --to cfloat8_1_4_3:bias=7
+  smallfloat prove --dut mul.sv --top mul --op Multiply --format e4m3fn --ports result=product \\
+      --flags none
+  smallfloat prove --dut fma.sv --top fma --param STAGES=3 --latency 3 --op FMA --format e5m2 \\
+      --flags riscv
+  smallfloat prove --dut sr.sv --top sr --op convert --from bfloat16 --to e4m3fn \\
+      --rounding stochastic-a --random-bits 8 --solver z3 --keep proof/
 
-First the design is evaluated, as gates that Yosys makes of it, and held against the library: for all
-inputs if they have at most 24 bits together, else for those of test vectors. Where that leaves it open,
-a specification in SystemVerilog (`smallfloat rtl spec` shows it) is put beside the design, and Yosys
-proves that both agree for all inputs. A counterexample is confirmed by the library and explained.
-Unknown values (x) count as wrong.
+First the design is evaluated, as gates that Yosys makes of it, and held against the library: for
+all inputs if they have at most 24 bits together, else for those of test vectors. Where that
+leaves it open, a specification in SystemVerilog (`smallfloat rtl spec` shows it) is put beside
+the design, and Yosys proves that both agree for all inputs. A counterexample is confirmed by the
+library and explained. Unknown values (x) count as wrong.
 
-Ports are x, y and z, random, bias, result and flags, for --latency clock, or as --ports maps them. A
-format of Tesla's without a bias (--to cfloat8_1_4_3) means all 64, by the port bias; with one, a port
-bias of the design has that constant. Without a port flags results alone are compared. Other inputs have
-constants by --tie.
+Ports are x, y and z, random, bias, result and flags, for --latency clock, or as --ports maps
+them. A format of Tesla's without a bias (--to cfloat8_1_4_3) means all 64, by the port bias; with
+one, a port bias of the design has that constant. Without a port flags results alone are compared.
+Other inputs have constants by --tie.
 
-Where the solver does not end, up to 2^32 inputs are simulated with Verilator, and the answer says so.
+Where the solver does not end, up to 2^32 inputs are simulated with Verilator, and the answer says
+so.
 
-Exit status: 0 proved or simulated for all inputs; 1 refuted; 2 wrong usage; 3 no answer: an input or
-a tool failed, or nothing was decided.";
+Exit status: 0 proved or simulated for all inputs; 1 refuted; 2 wrong usage; 3 no answer: an input
+or a tool failed, or nothing was decided.";
 
 /// The exit status where there is no answer.
 pub(crate) const NO_ANSWER: u8 = 3;

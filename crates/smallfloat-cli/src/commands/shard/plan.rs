@@ -17,7 +17,8 @@ const AFTER_HELP: &str = "\
 Examples:
   smallfloat shard plan checkpoint/ -o checkpoint-fp8/ --scheme fp8 --plan plan.json
   smallfloat shard plan model.safetensors -o small/ --shards 16 > plan.json
-  smallfloat shard plan model.safetensors -o small/ --shard-bytes 5GB --rounding stochastic-a > plan.json
+  smallfloat shard plan model.safetensors -o small/ --shard-bytes 5GB --rounding stochastic-a \\
+      > plan.json
   smallfloat shard apply plan.json --shard 0      # each shard, anywhere, in any order
   smallfloat shard finalize plan.json
 
