@@ -15,7 +15,11 @@ pub(crate) mod level;
 #[cfg(all(target_arch = "x86_64", not(any(smallfloat_arch = "scalar", smallfloat_arch = "none"))))]
 #[path = "x86_64/mod.rs"]
 mod machine;
-#[cfg(all(target_arch = "aarch64", not(any(smallfloat_arch = "scalar", smallfloat_arch = "none"))))]
+#[cfg(all(
+    target_arch = "aarch64",
+    target_endian = "little",
+    not(any(smallfloat_arch = "scalar", smallfloat_arch = "none"))
+))]
 #[path = "aarch64/mod.rs"]
 mod machine;
 #[cfg(smallfloat_arch = "scalar")]
@@ -23,13 +27,17 @@ mod machine;
 mod machine;
 #[cfg(any(
     smallfloat_arch = "none",
-    not(any(target_arch = "x86_64", target_arch = "aarch64", smallfloat_arch = "scalar"))
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little"),
+        smallfloat_arch = "scalar"
+    ))
 ))]
 #[path = "none.rs"]
 mod machine;
 
 #[cfg(all(
-    any(target_arch = "x86_64", target_arch = "aarch64"),
+    any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")),
     not(any(smallfloat_arch = "scalar", smallfloat_arch = "none"))
 ))]
 mod vectors;
