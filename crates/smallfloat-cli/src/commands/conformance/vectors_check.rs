@@ -118,7 +118,7 @@ fn faults(report: &CheckReport) -> Option<String> {
         _ if report.lacks_trailer() => {
             Some("the digest that the header promises in the last line is missing".into())
         }
-        _ if !report.has_digest() => {
+        _ if report.digest_matches() == Some(false) => {
             Some("the operands are not the ones that were generated, or in another order".into())
         }
         _ => None,
@@ -516,7 +516,7 @@ fn to_json(report: &CheckReport, diagnosis: &Diagnosis, passes: bool) -> Value {
         "unknown": report.unknown,
         "other_nan": report.other_nan,
         "complete": report.is_complete(),
-        "digest_matches": report.has_digest(),
+        "digest_matches": report.digest_matches(),
         "sha256": report.sha256,
         "cause": diagnosis.cause().map(hypothesis),
         "rules": diagnosis.rules.iter().map(hypothesis).collect::<Vec<_>>(),

@@ -99,16 +99,17 @@ impl CheckReport {
         self.header.has_trailer && self.header.sha256.is_none()
     }
 
-    /// Returns whether the operands are those that the header's digest was made of, in their order.
-    /// True where there is no digest, and where flags are compared by other rules than those that
+    /// Returns whether the operands are those that the header's digest was made of, in their order;
+    /// `None` where there is no digest, and where flags are compared by other rules than those that
     /// it was made by.
-    pub fn has_digest(&self) -> bool {
-        self.has_other_flags || self.header.sha256.as_ref().is_none_or(|digest| *digest == self.sha256)
+    pub fn digest_matches(&self) -> Option<bool> {
+        let digest = self.header.sha256.as_ref().filter(|_| !self.has_other_flags)?;
+        Some(*digest == self.sha256)
     }
 
     /// Returns whether everything is right and complete.
     pub fn passes(&self) -> bool {
-        self.mismatches == 0 && self.is_complete() && self.has_digest()
+        self.mismatches == 0 && self.is_complete() && self.digest_matches() != Some(false)
     }
 }
 
