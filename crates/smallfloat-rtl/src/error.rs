@@ -13,6 +13,14 @@ pub enum Error {
     /// A unit that the vectors' code refuses.
     #[error(transparent)]
     Unit(#[from] smallfloat_conformance::Error),
+    /// What is no name of a module, a port or a parameter.
+    #[error("`{name}` is no name in SystemVerilog: {reason}")]
+    Name {
+        /// The text as given.
+        name: String,
+        /// What would be right, or what it is.
+        reason: &'static str,
+    },
     /// A unit that the generator does not write.
     #[error("{operation} is not generated: {reason}")]
     NotGenerated {

@@ -13,6 +13,7 @@
 pub mod cost;
 mod error;
 pub mod generate;
+mod names;
 pub mod proof;
 pub mod specification;
 mod tools;
@@ -20,6 +21,7 @@ mod tools;
 pub use cost::{Cost, cost};
 pub use error::Error;
 pub use generate::{Generated, generate};
+pub use names::check_name;
 pub use proof::{Counterexample, Design, Method, PortMap, Proof, ProofOptions, Solver, Verdict, prove};
 pub use specification::{Port, Specification};
 pub use tools::stop;

@@ -26,6 +26,7 @@ use smallfloat::p3109::Function;
 use smallfloat::{Rounding, Subnormals};
 
 use crate::error::Error;
+use crate::names::check_name;
 use crate::specification::Specification;
 
 use exact::{Exact, Task};
@@ -53,8 +54,9 @@ pub struct Generated {
 ///
 /// # Errors
 /// Operations, formats and policies that the generator does not write; the error says which it
-/// does.
+/// does. What is no name.
 pub fn generate(specification: &Specification, name: &str) -> Result<Generated, Error> {
+    check_name(name)?;
     let unit = specification.unit();
     let call = unit.operation();
     let refuse =

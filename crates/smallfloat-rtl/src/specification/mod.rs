@@ -30,6 +30,7 @@ use smallfloat::{DenormalRule, FlagOrder, Flags, Format, NanResult, NegativeZero
 use smallfloat_conformance::vectors::{FlagSet, UnitUnderTest};
 
 use crate::error::Error;
+use crate::names::check_name;
 use crate::specification::operand::line;
 use crate::specification::round::Target;
 use crate::specification::text::{add, comment, declare};
@@ -189,8 +190,9 @@ impl Specification {
     /// Returns the module, in SystemVerilog that Yosys, Icarus and Verilator read.
     ///
     /// # Errors
-    /// Operations and policies that are not specified in SystemVerilog.
+    /// Operations and policies that are not specified in SystemVerilog, and what is no name.
     pub fn text(&self, module: &str) -> Result<String, Error> {
+        check_name(module)?;
         let operation = self.unit.operation();
         if self.unit.results().len() != 1 {
             return Err(self.not_specified("its result is not one number"));

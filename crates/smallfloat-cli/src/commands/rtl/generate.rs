@@ -35,7 +35,7 @@ pub(super) struct Args {
     unit: UnitArgs,
 
     /// The module's name [default: from the operation and its formats]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = spec::module)]
     name: Option<String>,
 
     /// The file to write; without it, or with `-`, standard output
@@ -64,7 +64,6 @@ fn unit(args: &UnitArgs, name: Option<&str>) -> Result<(Generated, Specification
     let specification = spec::specification(args)?;
     let default = default_name(&specification);
     let name = name.unwrap_or(&default);
-    check_name(name)?;
     Ok((generate(&specification, name)?, specification))
 }
 
@@ -83,15 +82,6 @@ fn default_name(specification: &Specification) -> String {
         _ if operands.iter().all(|operand| *operand == result) => format!("{function}_{result}"),
         _ => format!("{function}_{}_to_{result}", operands.join("_")),
     }
-}
-
-fn check_name(name: &str) -> Result<()> {
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if !is_name {
-        bail!("--name: `{name}` is no name of a module: letters, digits and underscores, a letter first");
-    }
-    Ok(())
 }
 
 /// Proves the unit, or says why it is not written.

@@ -43,9 +43,7 @@ pub(super) struct Args {
 
 /// A name that SystemVerilog takes.
 pub(super) fn module(text: &str) -> Result<String, String> {
-    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if is_name { Ok(text.to_owned()) } else { Err("write a name of letters, digits and _".into()) }
+    smallfloat_rtl::check_name(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
 
 /// The specification that the arguments name.
