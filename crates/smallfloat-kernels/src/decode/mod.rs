@@ -29,9 +29,10 @@ pub struct Decoder<T> {
     format: Format,
     projection: Projection,
     level: Level,
-    /// All values, where there are enough elements for them.
-    values: OnceLock<Values<T>>,
-    /// When they are made, if they were not at once; never, if nothing is here.
+    /// All values, where they were made at once.
+    values: Option<Values<T>>,
+    /// All values, where they wait for elements, and when they are made; never, without.
+    later: OnceLock<Values<T>>,
     waiting: Option<BreakEven>,
 }
 
@@ -79,32 +80,40 @@ impl<T: Element> Decoder<T> {
             None => return Err(Error::Inexact { format: *format, destination: T::FORMAT }),
         };
         let level = Level::detected();
-        let decoder = Self { format: *format, projection, level, values: OnceLock::new(), waiting: None };
-        if length as u64 > format.max_code() {
-            decoder.values();
-        }
-        Ok(decoder)
+        let (values, later) = (None, OnceLock::new());
+        let decoder = Self { format: *format, projection, level, values, later, waiting: None };
+        let values = (length as u64 > format.max_code()).then(|| decoder.all_values());
+        Ok(Self { values, ..decoder })
     }
 
-    /// All values, which are made now if they were not before.
+    /// Makes all values.
     #[inline(never)]
-    fn values(&self) -> &Values<T> {
-        self.values.get_or_init(|| {
-            let value = |code| T::from_bits(convert(code, &self.format, &T::FORMAT, &self.projection).value);
-            let table: Vec<T> = self.format.codes().map(value).collect();
-            let plans = words_of(&table).map(|words| DecodePlans::new(&self.format, &words));
-            let fast = plans.as_ref().and_then(|plans| SimdDecoder::new(self.level, plans));
-            Values { table, plans, fast }
-        })
+    fn all_values(&self) -> Values<T> {
+        let value = |code| T::from_bits(convert(code, &self.format, &T::FORMAT, &self.projection).value);
+        let table: Vec<T> = self.format.codes().map(value).collect();
+        let plans = words_of(&table).map(|words| DecodePlans::new(&self.format, &words));
+        let fast = plans.as_ref().and_then(|plans| SimdDecoder::new(self.level, plans));
+        Values { table, plans, fast }
     }
 
     /// All values, if they are there, or if so many more elements make them worthwhile.
     #[inline(never)]
     fn worthwhile(&self, elements: usize) -> Option<&Values<T>> {
         let is_time = |waiting: &BreakEven| waiting.is_reached(elements, 1 << self.format.width());
-        match self.values.get() {
-            None if self.waiting.as_ref().is_some_and(is_time) => Some(self.values()),
+        self.values.as_ref().or_else(|| match self.later.get() {
+            None if self.waiting.as_ref().is_some_and(is_time) => {
+                Some(self.later.get_or_init(|| self.all_values()))
+            }
             values => values,
+        })
+    }
+
+    /// The value of a code where values wait for elements.
+    #[cold]
+    fn later_value(&self, code: usize) -> T {
+        match self.worthwhile(1) {
+            Some(Values { table, .. }) => table[code & (table.len() - 1)],
+            None => self.by_core(code),
         }
     }
 
@@ -119,7 +128,7 @@ impl<T: Element> Decoder<T> {
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level.at_most_available();
-        if let Some(values) = self.values.get_mut() {
+        for values in self.values.iter_mut().chain(self.later.get_mut()) {
             values.fast = values.plans.as_ref().and_then(|plans| SimdDecoder::new(self.level, plans));
         }
         self
@@ -158,21 +167,26 @@ impl<T: Element> Decoder<T> {
         });
     }
 
+    /// The values of all codes of a format of at most 8 bits, made by [`new`](Self::new).
+    pub(crate) fn table(&self) -> &[T] {
+        &self.values.as_ref().expect("values of narrow formats are made at once").table
+    }
+
     /// The constants of the vector kernels for bytes, if they can describe the format.
     pub(crate) fn plan(&self) -> Option<&DecodePlan> {
-        self.values.get()?.plans.as_ref()?.bytes.as_ref()
+        self.values.as_ref()?.plans.as_ref()?.bytes.as_ref()
     }
 
     /// The constants of products with a vector, if they can describe the format.
     pub(crate) fn nibbles(&self) -> Option<&NibblePlan> {
-        self.values.get()?.plans.as_ref()?.nibbles.as_ref()
+        self.values.as_ref()?.plans.as_ref()?.nibbles.as_ref()
     }
 
     /// Returns the value of one code. Bits above the format's width are ignored.
     pub fn value(&self, code: usize) -> T {
-        match self.worthwhile(1) {
+        match &self.values {
             Some(Values { table, .. }) => table[code & (table.len() - 1)],
-            None => self.by_core(code),
+            None => self.later_value(code),
         }
     }
 }
@@ -210,11 +224,11 @@ mod tests {
     #[test]
     fn values_wait_for_codes() {
         let narrow = Decoder::<f32>::new(&E4M3FN, None).expect("a decoder");
-        assert!(narrow.values.get().is_some());
+        assert!(narrow.values.is_some());
         let waiting = Decoder::<f32>::new(&BFLOAT16, None).expect("a decoder");
         let mut found = [0.0; 1 << 12];
         for i in 0..4 {
-            assert!(waiting.values.get().is_none(), "{i}");
+            assert!(waiting.values.is_none() && waiting.later.get().is_none(), "{i}");
             let codes: [u16; 1 << 12] = std::array::from_fn(|j| u16::try_from(16 * j + i).expect("16 bits"));
             waiting.decode(&codes, &mut found);
             assert_eq!(waiting.value(usize::from(codes[99])).to_bits(), u32::from(codes[99]) << 16);
@@ -222,13 +236,13 @@ mod tests {
                 x.to_bits() == u32::from(code) << 16 || x.is_nan() && Bf16::from_bits(code).to_f32().is_nan()
             }));
         }
-        assert!(waiting.values.get().is_some());
+        assert!(waiting.later.get().is_some());
     }
 
     #[test]
     fn which_values_are_words() {
         fn has_plans<T: Element>(format: &Format) -> bool {
-            Decoder::<T>::new(format, None).is_ok_and(|decoder| decoder.values().plans.is_some())
+            Decoder::<T>::new(format, None).is_ok_and(|decoder| decoder.all_values().plans.is_some())
         }
         for format in [E4M3FN, E5M2] {
             let all = [

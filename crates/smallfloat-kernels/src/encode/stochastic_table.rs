@@ -36,9 +36,11 @@ struct Chance {
 #[derive(Clone, Debug)]
 pub(crate) struct StochasticTable {
     rounding_classes: RoundingClasses,
-    rounding: Rounding,
-    /// N.
+    /// Whether ν · 2^N is rounded to the nearest integer.
+    is_c: bool,
+    /// N, and how many bits of ν decide.
     bits: u32,
+    looked_at: u32,
     table: Vec<Chance>,
 }
 
@@ -67,7 +69,8 @@ impl StochasticTable {
         let chance = |class| chance(&rounding_classes, class, lowest, from, to, (projection, bits.count()));
         Some(Self {
             rounding_classes,
-            rounding: projection.rounding,
+            is_c: matches!(projection.rounding, Rounding::StochasticC(_)),
+            looked_at,
             bits: bits.count(),
             table: (0..2 * rounding_classes.magnitudes()).map(chance).collect(),
         })
@@ -89,7 +92,7 @@ impl StochasticTable {
             for ((class, trailing), code) in classes.iter().zip(&trailing).zip(codes) {
                 let chance = &self.table[*class as usize];
                 let random = u64::from(words() >> (u32::BITS - self.bits));
-                let is_away = chance.is_away(self.rounding, chance.first + trailing, random, self.bits);
+                let is_away = self.moves_away(chance, chance.first + trailing, random);
                 let entry = chance.entries[usize::from(is_away)];
                 counter.add(entry);
                 seen(entry);
@@ -106,23 +109,23 @@ fn looked_at(rounding: Rounding, count: u32) -> u32 {
     if matches!(rounding, Rounding::StochasticA(_)) { count } else { count + 1 }
 }
 
-impl Chance {
-    /// Returns whether a value so many places above lo moves away.
-    fn is_away(&self, rounding: Rounding, places: u64, random: u64, count: u32) -> bool {
-        let shifted = places << self.left;
-        let steps = shifted >> self.right;
-        let wide = (u128::from(steps) * u128::from(self.reciprocal)) >> 63;
-        let floor = u64::try_from(wide).expect("at most as many as steps");
-        match rounding {
-            Rounding::StochasticB(_) => (floor + 2 * random + 1) >> count >> 1 != 0,
-            Rounding::StochasticC(_) => {
-                let is_exact = steps << self.right == shifted && floor * u64::from(self.width) == steps;
-                let (whole, is_half) = (floor >> 1, floor & 1 == 1);
-                let is_up = is_half && !(is_exact && whole & 1 == 0);
-                (whole + u64::from(is_up) + random) >> count != 0
-            }
-            _ => (floor + random) >> count != 0,
+impl StochasticTable {
+    /// Returns whether a value of a class moves away, so many places above lo.
+    #[inline]
+    fn moves_away(&self, chance: &Chance, places: u64, random: u64) -> bool {
+        let shifted = places << chance.left;
+        let steps = shifted >> chance.right;
+        #[expect(clippy::cast_possible_truncation, reason = "at most as many as steps")]
+        let floor = ((u128::from(steps) * u128::from(chance.reciprocal)) >> 63) as u64;
+        if !self.is_c {
+            // With one more bit than N the word is 2R + 1.
+            let extra = self.looked_at - self.bits;
+            return (floor + (random << extra) + u64::from(extra)) >> self.looked_at != 0;
         }
+        let is_exact = steps << chance.right == shifted && floor * u64::from(chance.width) == steps;
+        let (whole, is_half) = (floor >> 1, floor & 1 == 1);
+        let is_up = is_half && !(is_exact && whole & 1 == 0);
+        (whole + u64::from(is_up) + random) >> self.bits != 0
     }
 }
 

@@ -25,6 +25,8 @@ use smallfloat::random::Philox;
 
 use crate::arch::kernels::Kernels;
 use crate::arch::level::Level;
+use crate::arch::vectors::elements::{with_lanes, with_types};
+use crate::arch::vectors::tiles;
 use crate::ars5::Ars5;
 use crate::element::classes::{NarrowClasses, Seen};
 use crate::element::{Codes, CodesMut, Lanes, LanesMut};
@@ -53,29 +55,6 @@ struct Aes(());
 pub(crate) struct Machine {
     neon: Neon,
     aes: Option<Aes>,
-}
-
-/// Calls a kernel with elements as the type they have.
-macro_rules! with_lanes {
-    ($lanes:expr, $enum:ident, |$x:ident| $call:expr) => {
-        match $lanes {
-            $enum::F32($x) => $call,
-            $enum::F16($x) => $call,
-            $enum::Bf16($x) => $call,
-            $enum::F64($x) => $call,
-        }
-    };
-}
-
-/// Calls a kernel with elements and codes as the types they have.
-macro_rules! with_types {
-    ($source:expr, $codes:expr, |$x:ident, $code:ident| $call:expr) => {
-        match $codes {
-            CodesMut::Bytes($code) => with_lanes!($source, Lanes, |$x| Some($call)),
-            CodesMut::Halves($code) => with_lanes!($source, Lanes, |$x| Some($call)),
-            CodesMut::Words(_) | CodesMut::Longs(_) => None,
-        }
-    };
 }
 
 /// Nothing: there are no stores past the caches that would have to be ordered.
@@ -288,7 +267,7 @@ impl Kernels for Machine {
     }
 
     fn tile_columns(self) -> usize {
-        products::COLUMNS
+        tiles::COLUMNS
     }
 
     fn has_vector_products(self) -> bool {

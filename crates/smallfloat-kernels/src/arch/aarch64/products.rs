@@ -1,8 +1,7 @@
 //! Sums of products in binary32: of codes decoded on the way, tiles of a matrix product, and
 //! products with a vector.
 //!
-//! A tile is three rows of A by four of B: 24 vectors of four partial sums, which with six of A and
-//! two of B fill the 32 registers.
+//! A tile's 24 vectors of four partial sums, with six of A and two of B, fill the 32 registers.
 
 use std::arch::aarch64::*;
 use std::ops::Range;
@@ -10,37 +9,25 @@ use std::ops::Range;
 use crate::arch::machine::Neon;
 use crate::arch::machine::decode::{Constants, values};
 use crate::arch::machine::lanes::STEP;
+use crate::arch::vectors::tiles::{self, Eight};
 use crate::plan::decode::DecodePlan;
 use crate::plan::partial_sums::{LANES, Partial, total};
 
-/// The rows of B that [`add_rows`] wants at once.
-pub(crate) const COLUMNS: usize = 4;
-
-/// Eight elements.
-type Eight = [float32x4_t; 2];
-
 #[inline]
 #[target_feature(enable = "neon")]
-fn load(eight: &[f32; LANES]) -> Eight {
+fn load(eight: &[f32; LANES]) -> [float32x4_t; 2] {
     // SAFETY: the reference is to 32 readable bytes.
     unsafe { [vld1q_f32(eight.as_ptr()), vld1q_f32(eight.as_ptr().add(4))] }
 }
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn store(eight: &mut [f32; LANES], vectors: Eight) {
+fn store(eight: &mut [f32; LANES], vectors: [float32x4_t; 2]) {
     // SAFETY: the reference is to 32 writable bytes.
     unsafe {
         vst1q_f32(eight.as_mut_ptr(), vectors[0]);
         vst1q_f32(eight.as_mut_ptr().add(4), vectors[1]);
     }
-}
-
-/// Adds x·y in one rounding.
-#[inline]
-#[target_feature(enable = "neon")]
-fn add_fused(sum: &mut Eight, x: Eight, y: Eight) {
-    *sum = [vfmaq_f32(sum[0], x[0], y[0]), vfmaq_f32(sum[1], x[1], y[1])];
 }
 
 /// Adds the products of whole steps of 32 elements: the i-th to the partial sum i mod 32, in order.
@@ -86,77 +73,40 @@ fn all_products(plans: [&DecodePlan; 2], x: &[u8], y: &[u8], sums: &mut [f32; 2 
 /// Adds the products of rows of A and up to four rows of B, in a part of their length that is a
 /// multiple of eight, to the partial sums of their pairs, row of A by row of A. `stride` is from
 /// one row to the next.
-pub(crate) fn add_rows(
-    _: Neon,
-    [a, b]: [&[f32]; 2],
-    stride: usize,
-    part: &Range<usize>,
-    sums: &mut [Partial],
-) {
+pub(crate) fn add_rows(_: Neon, rows: [&[f32]; 2], stride: usize, part: &Range<usize>, sums: &mut [Partial]) {
     // SAFETY: the proof says that the machine has NEON.
-    unsafe { all_rows(a, b, stride, part, sums) }
+    unsafe { all_rows(rows, stride, part, sums) }
 }
 
 #[target_feature(enable = "neon")]
-fn all_rows(a: &[f32], b: &[f32], stride: usize, part: &Range<usize>, sums: &mut [Partial]) {
-    let width = b.len() / stride;
-    for (a, sums) in a.chunks(3 * stride).zip(sums.chunks_mut(3 * width)) {
-        match (a.len() / stride, width) {
-            (3, 4) => tile::<3, 4>(a, b, stride, part, sums),
-            (2, 4) => tile::<2, 4>(a, b, stride, part, sums),
-            (1, 4) => tile::<1, 4>(a, b, stride, part, sums),
-            _ => {
-                for (a, sums) in a.chunks(stride).zip(sums.chunks_mut(width)) {
-                    for (b, sum) in b.chunks(stride).zip(sums) {
-                        tile::<1, 1>(a, b, stride, part, std::slice::from_mut(sum));
-                    }
-                }
-            }
-        }
-    }
+fn all_rows(rows: [&[f32]; 2], stride: usize, part: &Range<usize>, sums: &mut [Partial]) {
+    // SAFETY: this function has the level's instructions.
+    unsafe { tiles::add_rows::<[float32x4_t; 2]>(rows, stride, part, sums) };
 }
 
-#[inline]
-#[target_feature(enable = "neon")]
-fn tile<const ROWS: usize, const COLUMNS: usize>(
-    a: &[f32],
-    b: &[f32],
-    stride: usize,
-    part: &Range<usize>,
-    sums: &mut [Partial],
-) {
-    let steps = part.len() / LANES;
-    let mut rows = [&[] as &[[f32; LANES]]; ROWS];
-    let mut columns = [&[] as &[[f32; LANES]]; COLUMNS];
-    for (i, row) in rows.iter_mut().enumerate() {
-        *row = &a[i * stride..][part.clone()].as_chunks().0[..steps];
+impl Eight for [float32x4_t; 2] {
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn zeros() -> Self {
+        [vdupq_n_f32(0.0); 2]
     }
-    for (i, column) in columns.iter_mut().enumerate() {
-        *column = &b[i * stride..][part.clone()].as_chunks().0[..steps];
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn load(from: &[f32; LANES]) -> Self {
+        load(from)
     }
-    let Some(sums) = sums.as_chunks_mut::<COLUMNS>().0.first_chunk_mut::<ROWS>() else { return };
-    let mut total = [[[vdupq_n_f32(0.0); 2]; COLUMNS]; ROWS];
-    for row in 0..ROWS {
-        for column in 0..COLUMNS {
-            total[row][column] = load(&sums[row][column]);
-        }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn store(self, to: &mut [f32; LANES]) {
+        store(to, self);
     }
-    for i in 0..steps {
-        let mut x = [[vdupq_n_f32(0.0); 2]; ROWS];
-        for (x, row) in x.iter_mut().zip(&rows) {
-            *x = load(&row[i]);
-        }
-        for (j, column) in columns.iter().enumerate() {
-            let y = load(&column[i]);
-            for (total, x) in total.iter_mut().zip(&x) {
-                add_fused(&mut total[j], *x, y);
-            }
-        }
-    }
-    for row in 0..ROWS {
-        for column in 0..COLUMNS {
-            store(&mut sums[row][column], total[row][column]);
-        }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn plus_product(self, x: Self, y: Self) -> Self {
+        [vfmaq_f32(self[0], x[0], y[0]), vfmaq_f32(self[1], x[1], y[1])]
     }
 }
 
@@ -229,12 +179,13 @@ fn two_rows(k: &Constants, vector: &[f32], [first, second]: [&[u8]; 2]) -> [Part
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn add_step(k: &Constants, x: &[f32; STEP], codes: [&[u8; STEP]; 2], sums: &mut [Eight; 2]) {
+fn add_step(k: &Constants, x: &[f32; STEP], codes: [&[u8; STEP]; 2], sums: &mut [[float32x4_t; 2]; 2]) {
     let rows = [values(codes[0], k), values(codes[1], k)];
     for (i, x) in x.as_chunks::<LANES>().0.iter().enumerate() {
         let x = load(x);
         for (sum, row) in sums.iter_mut().zip(&rows) {
-            add_fused(sum, x, [row[2 * i], row[2 * i + 1]]);
+            // SAFETY: this function has the level's instructions.
+            *sum = unsafe { sum.plus_product(x, [row[2 * i], row[2 * i + 1]]) };
         }
     }
 }

@@ -16,6 +16,8 @@ use smallfloat::random::Philox;
 
 use crate::arch::kernels::Kernels;
 use crate::arch::level::Level;
+use crate::arch::vectors::elements::{with_lanes, with_types};
+use crate::arch::vectors::tiles;
 use crate::ars5::Ars5;
 use crate::element::classes::{NarrowClasses, Seen};
 use crate::element::{Codes, CodesMut, Lanes, LanesMut};
@@ -65,29 +67,6 @@ impl Machine {
         };
         self.avx512.filter(|_| fits && !plan.integer)
     }
-}
-
-/// Calls a kernel with elements as the type they have.
-macro_rules! with_lanes {
-    ($lanes:expr, $enum:ident, |$x:ident| $call:expr) => {
-        match $lanes {
-            $enum::F32($x) => $call,
-            $enum::F16($x) => $call,
-            $enum::Bf16($x) => $call,
-            $enum::F64($x) => $call,
-        }
-    };
-}
-
-/// Calls a kernel with elements and codes as the types they have.
-macro_rules! with_types {
-    ($source:expr, $codes:expr, |$x:ident, $code:ident| $call:expr) => {
-        match $codes {
-            CodesMut::Bytes($code) => with_lanes!($source, Lanes, |$x| Some($call)),
-            CodesMut::Halves($code) => with_lanes!($source, Lanes, |$x| Some($call)),
-            CodesMut::Words(_) | CodesMut::Longs(_) => None,
-        }
-    };
 }
 
 /// Orders stores past the caches, as others see them, with later stores of this thread.
@@ -455,7 +434,7 @@ impl Kernels for Machine {
     }
 
     fn tile_columns(self) -> usize {
-        if self.avx512.is_some() { avx512::gemm::COLUMNS } else { avx2::gemm::COLUMNS }
+        if self.avx512.is_some() { avx512::gemm::COLUMNS } else { tiles::COLUMNS }
     }
 
     fn has_vector_products(self) -> bool {

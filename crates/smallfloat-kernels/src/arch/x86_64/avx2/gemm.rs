@@ -1,8 +1,7 @@
 //! Tiles of a matrix product in binary32, and products with a vector.
 //!
-//! A tile is three rows of A by four of B: twelve vectors of eight partial sums, which with three
-//! of A and one of B fill the sixteen registers. Each loaded vector serves three or four fused
-//! operations, so the multipliers are what limits it.
+//! A tile's twelve vectors of partial sums, with three of A and one of B, fill the sixteen
+//! registers.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -10,42 +9,47 @@ use std::ops::Range;
 use crate::arch::machine::Fma;
 use crate::arch::machine::avx2::decode::{Constants, values};
 use crate::arch::machine::avx2::lanes::STEP;
+use crate::arch::vectors::tiles::{self, Eight};
 use crate::plan::decode::DecodePlan;
 use crate::plan::partial_sums::{LANES, Partial, total};
-
-/// The rows of B that [`add_rows`] wants at once.
-pub(crate) const COLUMNS: usize = 4;
 
 /// Adds the products of rows of A and up to four rows of B, in a part of their length that is a
 /// multiple of eight, to the partial sums of their pairs, row of A by row of A. `stride` is from
 /// one row to the next.
-pub(crate) fn add_rows(
-    _: Fma,
-    [a, b]: [&[f32]; 2],
-    stride: usize,
-    part: &Range<usize>,
-    sums: &mut [Partial],
-) {
+pub(crate) fn add_rows(_: Fma, rows: [&[f32]; 2], stride: usize, part: &Range<usize>, sums: &mut [Partial]) {
     // SAFETY: the proof says that the machine has AVX2 and FMA.
-    unsafe { all_rows(a, b, stride, part, sums) }
+    unsafe { all_rows(rows, stride, part, sums) }
 }
 
 #[target_feature(enable = "avx2,fma")]
-fn all_rows(a: &[f32], b: &[f32], stride: usize, part: &Range<usize>, sums: &mut [Partial]) {
-    let width = b.len() / stride;
-    for (a, sums) in a.chunks(3 * stride).zip(sums.chunks_mut(3 * width)) {
-        match (a.len() / stride, width) {
-            (3, 4) => tile::<3, 4>(a, b, stride, part, sums),
-            (2, 4) => tile::<2, 4>(a, b, stride, part, sums),
-            (1, 4) => tile::<1, 4>(a, b, stride, part, sums),
-            _ => {
-                for (a, sums) in a.chunks(stride).zip(sums.chunks_mut(width)) {
-                    for (b, sum) in b.chunks(stride).zip(sums) {
-                        tile::<1, 1>(a, b, stride, part, std::slice::from_mut(sum));
-                    }
-                }
-            }
-        }
+fn all_rows(rows: [&[f32]; 2], stride: usize, part: &Range<usize>, sums: &mut [Partial]) {
+    // SAFETY: this function has the level's instructions.
+    unsafe { tiles::add_rows::<__m256>(rows, stride, part, sums) };
+}
+
+impl Eight for __m256 {
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn zeros() -> Self {
+        _mm256_setzero_ps()
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn load(from: &[f32; LANES]) -> Self {
+        load(from)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn store(self, to: &mut [f32; LANES]) {
+        store(to, self);
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn plus_product(self, x: Self, y: Self) -> Self {
+        _mm256_fmadd_ps(x, y, self)
     }
 }
 
@@ -62,50 +66,6 @@ fn load(eight: &[f32; LANES]) -> __m256 {
 fn store(eight: &mut [f32; LANES], vector: __m256) {
     // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
     unsafe { _mm256_storeu_ps(eight.as_mut_ptr(), vector) }
-}
-
-#[inline]
-#[target_feature(enable = "avx2,fma")]
-fn tile<const ROWS: usize, const COLUMNS: usize>(
-    a: &[f32],
-    b: &[f32],
-    stride: usize,
-    part: &Range<usize>,
-    sums: &mut [Partial],
-) {
-    let steps = part.len() / LANES;
-    let mut rows = [&[] as &[[f32; LANES]]; ROWS];
-    let mut columns = [&[] as &[[f32; LANES]]; COLUMNS];
-    for (i, row) in rows.iter_mut().enumerate() {
-        *row = &a[i * stride..][part.clone()].as_chunks().0[..steps];
-    }
-    for (i, column) in columns.iter_mut().enumerate() {
-        *column = &b[i * stride..][part.clone()].as_chunks().0[..steps];
-    }
-    let Some(sums) = sums.as_chunks_mut::<COLUMNS>().0.first_chunk_mut::<ROWS>() else { return };
-    let mut total = [[_mm256_setzero_ps(); COLUMNS]; ROWS];
-    for row in 0..ROWS {
-        for column in 0..COLUMNS {
-            total[row][column] = load(&sums[row][column]);
-        }
-    }
-    for i in 0..steps {
-        let mut x = [_mm256_setzero_ps(); ROWS];
-        for (x, row) in x.iter_mut().zip(&rows) {
-            *x = load(&row[i]);
-        }
-        for (j, column) in columns.iter().enumerate() {
-            let y = load(&column[i]);
-            for (total, x) in total.iter_mut().zip(&x) {
-                total[j] = _mm256_fmadd_ps(*x, y, total[j]);
-            }
-        }
-    }
-    for row in 0..ROWS {
-        for column in 0..COLUMNS {
-            store(&mut sums[row][column], total[row][column]);
-        }
-    }
 }
 
 /// The sums of partial sums, as `matmul::total` adds them up.
