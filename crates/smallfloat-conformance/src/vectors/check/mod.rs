@@ -181,6 +181,9 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<CheckReport, Er
     Ok(CheckReport { has_other_flags, ..report })
 }
 
+/// What some editors put before UTF-8 text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Where vectors begin.
 pub(super) struct Start {
     pub(super) byte: usize,
@@ -189,6 +192,10 @@ pub(super) struct Start {
 
 pub(super) fn read_header(block: &[u8], header: &mut VectorHeader) -> Result<Start, Error> {
     let mut start = Start { byte: 0, line: 0 };
+    if block.starts_with(BYTE_ORDER_MARK) {
+        let problem = "the input begins with a byte-order mark; save it as UTF-8 without one".to_owned();
+        return Err(Error::Vector { line: 1, text: String::new(), problem });
+    }
     for line in block.split_inclusive(|c| *c == b'\n') {
         let number = start.line + 1;
         let Ok(text) = str::from_utf8(line) else { break };

@@ -51,6 +51,18 @@ pub(super) fn comment(line: &str) -> Option<&str> {
     ["#", "//"].iter().find_map(|mark| line.strip_prefix(mark))
 }
 
+/// Refuses the title of a version that this one does not read.
+fn check_title(title: &str) -> Result<(), String> {
+    let (name, _) = header::TITLE.rsplit_once(' ').expect("a title ends with its version");
+    let version = title.strip_prefix(name).and_then(|rest| rest.strip_prefix(' '));
+    let is_other = version.is_some_and(|version| version.parse::<u64>().is_ok()) && title != header::TITLE;
+    if is_other {
+        Err(format!("another version of the layout: only `{}` is read", header::TITLE))
+    } else {
+        Ok(())
+    }
+}
+
 /// Takes what a line says of the file, if it is a header's; `false` where vectors begin.
 pub(super) fn take_header(line: &str, header: &mut VectorHeader) -> Result<bool, String> {
     let line = line.trim();
@@ -61,6 +73,7 @@ pub(super) fn take_header(line: &str, header: &mut VectorHeader) -> Result<bool,
         if header.layout.is_none() && line.starts_with("//") {
             header.layout = Some(LineLayout::ReadMemH);
         }
+        check_title(comment.trim())?;
         if let Some((key, value)) = key_and_value(comment) {
             header.take(key, value)?;
         }
@@ -73,7 +86,9 @@ pub(super) fn take_header(line: &str, header: &mut VectorHeader) -> Result<bool,
     let Ok(serde_json::Value::Object(object)) = serde_json::from_str(line) else {
         return Ok(false);
     };
-    if object.get("title").is_none_or(|title| title != header::TITLE) {
+    let Some(title) = object.get("title").and_then(serde_json::Value::as_str) else { return Ok(false) };
+    check_title(title)?;
+    if title != header::TITLE {
         return Ok(false);
     }
     for (key, value) in &object {
