@@ -119,12 +119,11 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli
 }
 
 /// Prints a help or a complaint. A complaint begins as all our errors do.
-pub(crate) fn print(answer: &clap::Error) {
-    // Whoever closed the stream does not want it.
+pub(crate) fn print(answer: &clap::Error) -> io::Result<()> {
     if answer.use_stderr() && answer.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = write!(io::stderr(), "{NAME}: ");
     }
-    let _ = answer.print();
+    answer.print()
 }
 
 /// The help's template: clap itself knows no groups of commands.

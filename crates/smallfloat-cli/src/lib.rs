@@ -47,8 +47,15 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match cli::parse(arguments) {
         Ok(cli) => cli,
         Err(answer) => {
-            cli::print(&answer);
-            return if answer.use_stderr() { WRONG_USAGE } else { DONE };
+            return match cli::print(&answer) {
+                _ if answer.use_stderr() => WRONG_USAGE,
+                // Whoever closed the stream does not want it.
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                    message(Message::Error, &format!("standard output: {error}"));
+                    FAILED
+                }
+                _ => DONE,
+            };
         }
     };
     let status_of_errors = cli.status_of_errors();

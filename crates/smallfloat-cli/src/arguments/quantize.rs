@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use clap::builder::PossibleValuesParser;
 use smallfloat::{FormatSpec, RandomBits, Rounding};
 use smallfloat_tensor::{
@@ -215,7 +215,7 @@ fn bias(args: &RecipeArgs, format: &FormatSpec) -> Result<BiasPolicy> {
 /// The rounding mode, and the seed of a stochastic one.
 fn rounding(projection: &ProjectionArgs) -> Result<(Option<Rounding>, Option<u64>)> {
     let Some(stochastic) = projection.rounding.filter(|rounding| rounding.is_stochastic()) else {
-        ensure!(projection.seed.is_none(), "--seed is for stochastic rounding; add --rounding stochastic-a");
+        projection.check_seed()?;
         return Ok((projection.rounding, None));
     };
     let bits = RandomBits::from_word32(projection.random_bits, 0).context("--random-bits")?;

@@ -1,5 +1,6 @@
 //! Options that several commands share: rounding, saturation, preset, random bits.
 
+use anyhow::{Result, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use smallfloat::random::Philox;
 use smallfloat::{Error, Format, Preset, Projection, RandomBits, Rounding, Saturation};
@@ -53,6 +54,15 @@ impl ProjectionArgs {
 
     pub(crate) fn is_stochastic(&self) -> bool {
         self.rounding.is_some_and(Rounding::is_stochastic)
+    }
+
+    /// Refuses a seed where nothing is random.
+    pub(crate) fn check_seed(&self) -> Result<()> {
+        ensure!(
+            self.seed.is_none() || self.is_stochastic(),
+            "--seed is for stochastic rounding; add --rounding stochastic-a"
+        );
+        Ok(())
     }
 
     /// The random words that `--seed` names.

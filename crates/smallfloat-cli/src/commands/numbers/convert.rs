@@ -79,6 +79,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         return lists::convert(codebook, from.as_ref(), &args.values, args.json, out);
     }
     let to = operands::format(&args.to).context("--to")?;
+    args.projection.check_seed()?;
     let from = args.from.as_deref().map(Origin::parse).transpose()?;
     let projection = args.projection.projection(&to);
     let words = Words::new(&args.projection, args.hex)?;

@@ -24,7 +24,7 @@ pub(super) fn find(name: &str) -> Option<Codebook> {
 /// Refuses options of rounding, which lists do not have.
 pub(super) fn check_rounding(codebook: Codebook, args: &ProjectionArgs) -> Result<()> {
     ensure!(
-        args.rounding.is_none() && args.saturation.is_none() && args.preset.is_none(),
+        args.rounding.is_none() && args.saturation.is_none() && args.preset.is_none() && args.seed.is_none(),
         "{codebook}: there is one way to round to a list of values, to the nearest one"
     );
     Ok(())

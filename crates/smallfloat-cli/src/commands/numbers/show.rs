@@ -57,6 +57,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         return lists::show(codebook, &args.items, args.hex, args.json, out);
     }
     let format = operands::format(&args.format)?;
+    args.projection.check_seed()?;
     let mut objects = Vec::new();
     input::for_each(&args.items, out, |datum, out| {
         let item = Item::parse(&datum, args, &format).with_context(|| datum.place.to_string())?;

@@ -351,6 +351,12 @@ fn devices_and_full_standard_output() {
         "{}",
         message(&output)
     );
+    for help in ["--help", "--version", "quantize --help"] {
+        let args: Vec<_> = help.split(' ').collect();
+        let output = place.command("exec \"$0\" \"$@\" >/dev/full", &args).output().unwrap();
+        let expected = "smallfloat: error: standard output: No space left on device (os error 28)\n";
+        assert_eq!((output.status.code(), &*message(&output)), (Some(1), expected), "{help}");
+    }
     // The file is written before anything is said about it.
     place.put_old();
     let args = ["quantize", IN, "-o", OUT, "--overwrite", "--bias", "7"];
