@@ -18,6 +18,9 @@ use crate::parallel;
 use crate::plan::decode::{DecodePlan, DecodePlans, NAN};
 use crate::plan::nibbles::NibblePlan;
 
+/// How many bytes there are.
+const BYTES: usize = 1 << 8;
+
 /// Converts codes of one format into slices of `T`: a table of all codes, or vector kernels to the
 /// same values. Bytes have kernels to every `T`, half-words to f32 and f64.
 ///
@@ -36,7 +39,7 @@ pub struct Decoder<T> {
     waiting: Option<BreakEven>,
 }
 
-/// The values of all codes, and how vectors compute them.
+/// The values of all codes, or of all bytes if there are fewer codes, and how vectors compute them.
 #[derive(Clone, Debug)]
 struct Values<T> {
     table: Vec<T>,
@@ -93,6 +96,8 @@ impl<T: Element> Decoder<T> {
         let table: Vec<T> = self.format.codes().map(value).collect();
         let plans = words_of(&table).map(|words| DecodePlans::new(&self.format, &words));
         let fast = plans.as_ref().and_then(|plans| SimdDecoder::new(self.level, plans));
+        // Any byte is an index then.
+        let table = table.iter().copied().cycle().take(table.len().max(BYTES)).collect();
         Values { table, plans, fast }
     }
 
@@ -158,7 +163,12 @@ impl<T: Element> Decoder<T> {
                 pairs.for_each(|(code, value)| *value = self.by_core(code.code()));
                 return EventCounts::default();
             };
-            if fast.as_ref().and_then(|fast| fast.decode(codes, values, stream)).is_none() {
+            if fast.as_ref().and_then(|fast| fast.decode(codes, values, stream)).is_some() {
+                return EventCounts::default();
+            }
+            if let (Some(codes), Some(table)) = (C::as_codes(codes).bytes(), table.first_chunk::<BYTES>()) {
+                codes.iter().zip(values).for_each(|(code, value)| *value = table[usize::from(*code)]);
+            } else {
                 let last = table.len() - 1;
                 let pairs = codes.iter().zip(values);
                 pairs.for_each(|(code, value)| *value = table[code.code() & last]);
@@ -167,9 +177,10 @@ impl<T: Element> Decoder<T> {
         });
     }
 
-    /// The values of all codes of a format of at most 8 bits, made by [`new`](Self::new).
-    pub(crate) fn table(&self) -> &[T] {
-        &self.values.as_ref().expect("values of narrow formats are made at once").table
+    /// The values of all bytes for a format of at most 8 bits, whose bits above its width are ignored.
+    pub(crate) fn of_bytes(&self) -> &[T; BYTES] {
+        let values = self.values.as_ref().expect("values of narrow formats are made at once");
+        values.table.first_chunk().expect("tables have a value for every byte")
     }
 
     /// The constants of the vector kernels for bytes, if they can describe the format.

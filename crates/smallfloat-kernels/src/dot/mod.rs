@@ -447,12 +447,11 @@ fn bytes<C: Code>(codes: &[C]) -> &[u8] {
 fn f32_sum(level: Level, decode_x: &Decoder<f32>, decode_y: &Decoder<f32>, x: &[u8], y: &[u8]) -> f32 {
     let mut sums = [0_f32; LANES];
     let done = add_products(level, [decode_x, decode_y], [x, y], &mut sums);
-    let [x_values, y_values] = [decode_x, decode_y].map(Decoder::table);
+    let [x_values, y_values] = [decode_x, decode_y].map(Decoder::of_bytes);
     for (x, y) in x[done..].chunks(LANES).zip(y[done..].chunks(LANES)) {
         for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
             // Products are exact, so it does not matter whether a machine fuses the two operations.
-            *sum += x_values[usize::from(*x) & (x_values.len() - 1)]
-                * y_values[usize::from(*y) & (y_values.len() - 1)];
+            *sum += x_values[usize::from(*x)] * y_values[usize::from(*y)];
         }
     }
     let mut half = LANES / 2;
