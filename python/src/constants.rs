@@ -7,6 +7,7 @@ use pyo3::types::PyDict;
 use smallfloat::Flags;
 
 use crate::format::format_of;
+use crate::integers::RandomBitCount;
 use crate::{policy, value_error};
 
 /// The constants of a conversion between binary32 and a format of up to 16 bits, for
@@ -17,16 +18,17 @@ pub(crate) struct KernelConstants(smallfloat_kernels::KernelConstants);
 #[pymethods]
 impl KernelConstants {
     #[new]
-    #[pyo3(signature = (fmt, preset=None, rounding=None, saturation=None, random_bits=32))]
+    #[pyo3(signature = (fmt, preset=None, rounding=None, saturation=None, random_bits=RandomBitCount(32)),
+        text_signature = "(fmt, preset=None, rounding=None, saturation=None, random_bits=32)")]
     fn new(
         fmt: &Bound<'_, PyAny>,
         preset: Option<&str>,
         rounding: Option<&str>,
         saturation: Option<&str>,
-        random_bits: u32,
+        random_bits: RandomBitCount,
     ) -> PyResult<Self> {
         let format = format_of(fmt)?;
-        let rounding = rounding.map(|text| policy::rounding(text, random_bits)).transpose()?;
+        let rounding = rounding.map(|text| policy::rounding(text, random_bits.0)).transpose()?;
         let projection = policy::projection(&format, preset, rounding, saturation)?;
         smallfloat_kernels::KernelConstants::new(&format, &projection).map(Self).map_err(value_error)
     }

@@ -14,7 +14,7 @@ use crate::array::{Input, Kind, Output, code_dtype, flags_of_each, interop, is_t
 use crate::cache::{PIECE, decoder, encoder, with_threads};
 use crate::events::{Counts, EventCounts, Wanted};
 use crate::format::format_of;
-use crate::integers::{FirstElement, Seed, Threads};
+use crate::integers::{FirstElement, RandomBitCount, Seed, Threads};
 use crate::{policy, value_error};
 
 /// Elements that are rounded at once: their codes stay in the first cache.
@@ -320,7 +320,7 @@ macro_rules! conversion {
     ($(#[$doc:meta])* fn $name:ident($py:ident, $x:ident, $fmt:ident, $out:ident, $keywords:ident) $body:block) => {
         $(#[$doc])*
         #[pyfunction]
-        #[pyo3(signature = (x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32,
+        #[pyo3(signature = (x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=RandomBitCount(32),
             words=None, generator="philox", first_element=FirstElement(0), nonfinite=None, flush=None, flags=None, return_flags=None,
             out=None, threads=None),
             text_signature = "(x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32, \
@@ -336,7 +336,7 @@ macro_rules! conversion {
             saturation: Option<&str>,
             seed: Option<Seed>,
             stream: Option<&Bound<'py, PyAny>>,
-            random_bits: u32,
+            random_bits: RandomBitCount,
             words: Option<&Bound<'py, PyAny>>,
             generator: &str,
             first_element: FirstElement,
@@ -354,7 +354,7 @@ macro_rules! conversion {
                 saturation,
                 seed: seed.map(|seed| seed.0),
                 stream,
-                random_bits,
+                random_bits: random_bits.0,
                 words,
                 generator,
                 first_element: first_element.0,

@@ -32,6 +32,8 @@ macro_rules! integers {
 integers! {
     /// The seed of random words.
     Seed(u64): "seed must be an integer in 0..2**64";
+    /// How many bits of a random word stochastic rounding takes.
+    RandomBitCount(u32): "random_bits must be an integer in 1..=32";
     /// The number of an array's first element in its stream of random words.
     FirstElement(u64): "first_element must be an integer in 0..2**64";
     /// How many threads may work.

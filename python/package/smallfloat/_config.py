@@ -45,9 +45,9 @@ def recipe(
     for word in ("granularity", "scale_rule", "rounding", "saturation", "preset", "nonfinite", "negative", "tensors"):
         if not isinstance(found[word], (str, type(None))):
             raise TypeError(f"{word} is a word, not {found[word]!r}")
-    for word in ("seed", "random_bits"):
-        if found[word] is not None and not 0 <= operator.index(found[word]) < 2**64:
-            raise ValueError(f"{word} is an integer in 0..2**64, not {found[word]}")
+    for word, numbers, said in (("seed", range(2**64), "0..2**64"), ("random_bits", range(1, 33), "1..=32")):
+        if found[word] is not None and operator.index(found[word]) not in numbers:
+            raise ValueError(f"{word} must be an integer in {said}, not {found[word]}")
     found["bias"] = None if bias is None else str(bias)
     found["scale_format"] = None if scale_format is None else str(scale_format)
     found["include"], found["exclude"] = patterns(include, "include"), patterns(exclude, "exclude")

@@ -20,7 +20,7 @@ use smallfloat_tensor::{
 use crate::array::{Output, with_kind};
 use crate::convert::{detached, number_dtype};
 use crate::format::spec_of;
-use crate::integers::Threads;
+use crate::integers::{RandomBitCount, Seed, Threads};
 use crate::{policy, value_error};
 
 /// The number of "file exists", which is the same on every system.
@@ -70,8 +70,8 @@ pub(crate) struct QuantizeKeywords<'py> {
     scale_format: Option<String>,
     scale_rule: Option<String>,
     rounding: Option<String>,
-    random_bits: u32,
-    seed: Option<u64>,
+    random_bits: RandomBitCount,
+    seed: Option<Seed>,
     saturation: Option<String>,
     preset: Option<String>,
     nonfinite: Option<String>,
@@ -161,10 +161,11 @@ impl QuantizeKeywords<'_> {
     }
 
     fn policies(&self, options: &mut Options) -> PyResult<()> {
-        let rounding = self.rounding.as_deref().map(|text| policy::rounding(text, self.random_bits));
+        let rounding = self.rounding.as_deref().map(|text| policy::rounding(text, self.random_bits.0));
         options.rounding = rounding.transpose()?;
-        policy::words(options.rounding.unwrap_or(Rounding::NearestEven), self.seed, None, "philox", 0)?;
-        options.seed = self.seed;
+        let seed = self.seed.map(|seed| seed.0);
+        policy::words(options.rounding.unwrap_or(Rounding::NearestEven), seed, None, "philox", 0)?;
+        options.seed = seed;
         let saturation =
             |text| policy::named("saturation", text, Saturation::ALL.iter().copied(), |s| s.name());
         options.saturation = self.saturation.as_deref().map(saturation).transpose()?;
