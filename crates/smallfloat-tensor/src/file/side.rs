@@ -87,8 +87,43 @@ pub(crate) fn read_json(path: &Path) -> Result<Option<Map<String, Value>>> {
     match serde_json::from_slice(&text) {
         Ok(Value::Object(object)) => Ok(Some(object)),
         Ok(_) => Err(Error::malformed(path, None, "is no JSON object")),
-        Err(e) => Err(Error::malformed(path, None, e.to_string())),
+        Err(e) => match numbers_as_strings(&text).map(|text| serde_json::from_slice(&text)) {
+            Some(Ok(Value::Object(object))) => Ok(Some(object)),
+            _ => Err(Error::malformed(path, None, e.to_string())),
+        },
     }
+}
+
+/// What Python's `json` reads and writes beyond JSON: `"time_step_limit": [0.0, Infinity]` stands in
+/// the configurations of Mamba 2.
+const NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+/// What a string begins with that stands for such a number.
+const MARK: &str = "\\u0000number:";
+
+/// JSON with strings in the places of these numbers; `None` where there are none.
+fn numbers_as_strings(text: &[u8]) -> Option<Vec<u8>> {
+    let (mut all, mut rest, mut is_string, mut found) = (Vec::new(), text, false, false);
+    while let Some((&byte, after)) = rest.split_first() {
+        let number = NUMBERS.iter().find(|number| !is_string && rest.starts_with(number.as_bytes()));
+        if let Some(number) = number {
+            all.extend(format!("\"{MARK}{number}\"").bytes());
+            (rest, found) = (&rest[number.len()..], true);
+            continue;
+        }
+        let length = if is_string && byte == b'\\' { rest.len().min(2) } else { 1 };
+        is_string ^= byte == b'"';
+        all.extend(&rest[..length]);
+        rest = if length == 1 { after } else { &rest[length..] };
+    }
+    found.then_some(all)
+}
+
+/// The text of JSON that [`read_json`] read: such numbers are numbers again.
+pub(crate) fn with_numbers(mut text: String) -> String {
+    for number in NUMBERS {
+        text = text.replace(&format!("\"{MARK}{number}\""), number);
+    }
+    text
 }
 
 #[cfg(test)]
@@ -106,6 +141,23 @@ mod tests {
         assert_eq!(read_json(&path).unwrap().unwrap()["a"], 1);
         assert!(read_json(&dir.path().join("none.json")).unwrap().is_none());
         assert!(read_json(&path.join("below.json")).unwrap_err().is_io());
+    }
+
+    /// Python's numbers come back as they were, strings of their names stay strings, and what is
+    /// wrong otherwise is refused.
+    #[test]
+    fn numbers_of_python() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.json");
+        let text = r#"{"a":[0.0,Infinity,-Infinity,NaN],"b":"Infinity, \"NaN","c\\":NaN,"d":"\\"}"#;
+        fs::write(&path, text).unwrap();
+        let read = read_json(&path).unwrap().unwrap();
+        assert_eq!(with_numbers(serde_json::to_string(&read).unwrap()), text);
+        assert_eq!(read["b"], "Infinity, \"NaN");
+        for text in ["{\"a\": Infinit}", "{\"a\": NaN,}", "[NaN]", "{NaN: 1", "\"NaN"] {
+            fs::write(&path, text).unwrap();
+            assert!(read_json(&path).is_err(), "{text}");
+        }
     }
 
     #[cfg(unix)]

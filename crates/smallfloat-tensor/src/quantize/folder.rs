@@ -17,7 +17,7 @@ use crate::file::durable::DurableFile;
 use crate::file::folder::{CONFIG, INDEX, OutputFolder};
 use crate::file::formats::source::Source;
 use crate::file::input::CHUNK_BYTES;
-use crate::file::side::{open_regular, read_json};
+use crate::file::side::{open_regular, read_json, with_numbers};
 use crate::options::Options;
 use crate::progress::Progress;
 use crate::quantize::checkpoint::Checkpoint;
@@ -92,7 +92,7 @@ impl Ending<'_> {
             all.push(copy(&self.input.join(name), self.output.join(name), self.overwrite)?);
         }
         if let Some(index) = index {
-            all.push(self.json(INDEX, &index)?);
+            all.push(self.text(INDEX, &json_text(&index)?)?);
         }
         let config = if self.config { read_json(&self.input.join(CONFIG))? } else { None };
         if let Some(mut config) = config {
@@ -101,14 +101,15 @@ impl Ending<'_> {
             if let Some(quantization) = self.quantization_config {
                 config.insert("quantization_config".to_owned(), quantization.clone());
             }
-            all.push(self.json(CONFIG, &Value::Object(config))?);
+            let text = String::from_utf8(json_text(&config)?).expect("JSON is UTF-8");
+            all.push(self.text(CONFIG, with_numbers(text).as_bytes())?);
         }
         folder.publish(self.files, all)
     }
 
-    fn json(&self, name: &str, value: &Value) -> Result<DurableFile> {
+    fn text(&self, name: &str, text: &[u8]) -> Result<DurableFile> {
         let mut file = DurableFile::create(self.output.join(name), self.overwrite)?;
-        file.append(&json_text(value)?)?;
+        file.append(text)?;
         Ok(file)
     }
 }

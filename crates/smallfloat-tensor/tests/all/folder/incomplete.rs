@@ -304,3 +304,17 @@ mod odd_entries {
         verify(folders.path("q")).unwrap();
     }
 }
+
+/// Mamba 2 has `Infinity` in its configuration, as Python writes it: it comes through.
+#[test]
+fn configurations_with_numbers_of_python() {
+    let folders = Folders::new(1);
+    fs::write(folders.path("in/config.json"), r#"{"time_step_limit": [0.0, Infinity]}"#).unwrap();
+    folders.quantize(&scheme("float-quantized")).unwrap();
+    let text = |name: &str| fs::read_to_string(folders.path(name).join("config.json")).unwrap();
+    let limit = "\"time_step_limit\": [\n    0.0,\n    Infinity\n  ]";
+    assert!(text("q").contains(limit) && text("q").contains("quantization_config"), "{}", text("q"));
+    verify(folders.path("q")).unwrap();
+    dequantize(folders.path("q"), folders.path("back"), Dtype::F32, None, false, &mut |_| ()).unwrap();
+    assert_eq!(text("back"), format!("{{\n  {limit}\n}}\n"));
+}
