@@ -8,6 +8,7 @@ use crate::file::dtype::Dtype;
 use crate::file::stream::StoredCode;
 use crate::layout::fp8_remap::Counts;
 use crate::layout::grid::{Tile, index};
+use crate::options::Nonfinite;
 use crate::quantize::divide::Quotients;
 use crate::quantize::powers::{largest_of_long_groups, power_codes, power_codes_of_long};
 use crate::scale::rule::{Divisor, Scale, power};
@@ -154,6 +155,10 @@ impl PerGroup<'_> {
         }
         if !self.reports {
             return events;
+        }
+        if self.options.nonfinite == Nonfinite::Preset && !self.element.has_nan() {
+            // Where the scale alone says NaN, the quotients are zeros.
+            events.nans = events.nans.max(held.iter().filter(|x| x.to_f64().is_nan()).count() as u64);
         }
         // The encoder sees quotients; whether an operand is subnormal is a matter of the source.
         events.flags = events.flags & Flags::from_bits_truncate(!Flags::DENORMAL.bits());

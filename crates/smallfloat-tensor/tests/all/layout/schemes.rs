@@ -357,6 +357,9 @@ fn nan_and_infinities_are_refused_or_said() {
     assert!(error.to_string().contains("element 1 is NaN"), "{error}");
     let (stored, values) = through(&file, &Options { nonfinite: Nonfinite::Preset, ..scheme("mxfp4") });
     assert_eq!(stored.tensors["a.weight_scale"].bytes, [255]);
+    // The report tells of it, although no code of FP4 is NaN.
+    let lenient = Options { nonfinite: Nonfinite::Preset, ..scheme("mxfp4") };
+    assert_eq!(fixture.quantize(&lenient).unwrap().tensors[0].nans, 1);
     assert!(values.iter().all(|x| x.is_nan()));
     let (stored, values) = through(&file, &Options { nonfinite: Nonfinite::Preset, ..scheme("mxfp8-e4m3") });
     assert_eq!(stored.tensors["a.weight_scale"].bytes, [120]);
