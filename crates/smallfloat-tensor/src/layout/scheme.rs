@@ -229,6 +229,8 @@ impl Layout {
         let Granularity::Block { columns, .. } = granularity else { return Ok(()) };
         let format = match self.config {
             Config::CompressedTensors(format) => format,
+            // These elements are stored in bytes too, under another scheme's name.
+            _ if *self == TYPED => "dtypes below a byte",
             _ => self.name(),
         };
         let packed = packing != Packing::Bytes && !self.is_native();

@@ -616,5 +616,6 @@ fn shapes_that_readers_do_not_know() {
         "has rows of 24 elements, and readers of comfy-nvfp4 know whole blocks of 16",
     );
     refused(&[4, 40], "quark-mxfp4", "whole blocks of 32");
+    refused(&[4, 40], "mxfp4-typed", "readers of dtypes below a byte know whole blocks of 32");
     refused(&[4, 40], "modelopt-nvfp4", "whole blocks of 16");
 }
