@@ -16,13 +16,14 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted_path};
 use crate::file::folder::{CONFIG, INDEX};
 use crate::file::formats::source::Source;
 use crate::file::side::read_json;
 use crate::progress::Progress;
 use crate::stored::open::{list_shards, open_checkpoint};
 use crate::stored::together::{Neighbours, open_together};
+use crate::stored::view::View;
 use crate::verify::{folder, parts};
 
 /// The most elements of a tensor that are looked at.
@@ -69,6 +70,7 @@ pub const KINDS: &[(&str, &str)] = &[
     ("wrong-block-length", "there are too many or too few scales for the format"),
     ("unrounded-scale", "elements were divided by a scale that was rounded only when it was stored"),
     ("contradiction", "names, configuration, index or files say different things"),
+    ("underflow", "numbers of the source are too small for the format at the scales of the file"),
     ("not-a-number", "codes or scales are NaN, infinite, zero or negative"),
 ];
 
@@ -116,6 +118,9 @@ fn examine_paths(
                 Err(_) => {}
             }
         }
+        if let (Some(sources), Some(source)) = (&sources, source) {
+            has_some_of(&views, sources, path, source)?;
+        }
         for view in &views {
             for tensor in view.tensors() {
                 progress(Progress::Tensor(&tensor.info.name));
@@ -149,6 +154,20 @@ fn examine_paths(
         finding.tensor.is_none() || told.insert((finding.file.clone(), finding.tensor.clone()))
     });
     Ok(findings)
+}
+
+/// Refuses a source without any of the tensors: nothing would be compared with it.
+fn has_some_of(views: &[View], sources: &[View], path: &Path, source: &Path) -> Result<()> {
+    let mut names = views.iter().flat_map(View::tensors).map(|tensor| &tensor.info.name).peekable();
+    let Some(first) = names.peek().copied() else { return Ok(()) };
+    if names.any(|name| sources.iter().any(|source| source.tensor(name).is_some())) {
+        return Ok(());
+    }
+    let what = format!(
+        "is not in {}, and no other tensor of the file is: name what it was made from",
+        quoted_path(source)
+    );
+    Err(Error::refused(Some(path), Some(first), what))
 }
 
 /// The JSON object of a file beside the tensors; one that can't be read is a finding of `path`.

@@ -1,12 +1,17 @@
 //! What a tensor tells beside the numbers it was made from.
 
+use smallfloat::Format;
+
 use crate::doctor::tensors::sample;
 use crate::doctor::{FileFinding, Sure};
 use crate::error::Result;
-use crate::layout::convention::scheme_of;
 use crate::layout::grid::index;
 use crate::stored::scaled::Scaled;
 use crate::stored::view::{TensorView, View};
+
+/// A kind, how sure it is, and what was found.
+type Told = (&'static str, Sure, String);
+type Found = Option<Told>;
 
 /// The least signal-to-noise ratio, Σa² / Σ(a − b)², of something quantized: 6 dB.
 const LEAST_RATIO: f64 = 4.0;
@@ -24,25 +29,95 @@ pub(super) fn check(
     let Some((source, original)) = found.filter(|(_, original)| original.has_numbers()) else {
         return Ok(());
     };
-    if !tensor.has_numbers() || tensor.info.shape != original.info.shape || tensor.format().is_none() {
+    if !tensor.has_numbers() || tensor.format().is_none() {
         return Ok(());
     }
-    let (x, y) = (sample(source, original)?, sample(view, tensor)?);
-    if ratio(&x, &y) >= LEAST_RATIO || x.iter().all(|&x| x == 0.0) {
-        return Ok(());
+    let (shape, expected) = (&tensor.info.shape, &original.info.shape);
+    let found = if shape == expected {
+        let (x, y) = (sample(source, original)?, sample(view, tensor)?);
+        difference(view, tensor, x, y)?
+    } else {
+        let what = format!(
+            "has the shape {shape:?}, in the source {expected:?}: it is of another model, or was filled up"
+        );
+        Some(("contradiction", Sure::Likely, what))
+    };
+    if let Some((kind, sure, what)) = found {
+        findings.push(FileFinding {
+            kind,
+            file: view.source().path().to_path_buf(),
+            tensor: Some(tensor.info.name.clone()),
+            what,
+            sure,
+            scheme: tensor.scaled().and_then(Scaled::scheme),
+        });
     }
-    let file = view.source().path();
-    let scheme = tensor.scaled().and_then(Scaled::layout).and_then(scheme_of);
-    let (kind, sure, what) = explanation(tensor, &x, &y);
-    findings.push(FileFinding {
-        kind,
-        file: file.to_path_buf(),
-        tensor: Some(tensor.info.name.clone()),
-        what,
-        sure,
-        scheme,
-    });
     Ok(())
+}
+
+/// What makes y another tensor than x.
+fn difference(view: &View, tensor: &TensorView, mut x: Vec<f64>, mut y: Vec<f64>) -> Result<Found> {
+    let lost: Vec<usize> = (0..x.len()).filter(|&i| y[i].is_nan() && x[i].is_finite()).collect();
+    if let Some(first) = lost.first() {
+        let what = format!(
+            "{} are NaN, the first of them {first}, that are numbers in the source",
+            counted(lost.len())
+        );
+        return Ok(Some(("not-a-number", Sure::Certain, what)));
+    }
+    // What is no number in the source tells nothing.
+    for (x, y) in x.iter_mut().zip(&mut y).filter(|(x, _)| !x.is_finite()) {
+        (*x, *y) = (0.0, 0.0);
+    }
+    if ratio(&x, &y) >= LEAST_RATIO || x.iter().all(|&x| x == 0.0) {
+        return Ok(None);
+    }
+    // Below the least number that a scale leaves the format, any rounding is as far off.
+    let least = least_positive(view, tensor, x.len())?;
+    let is_below = |i: usize| x[i] != 0.0 && x[i].abs() < least[i] && y[i].abs() <= least[i];
+    let (below, others): (Vec<usize>, Vec<usize>) = (0..x.len()).partition(|&i| is_below(i));
+    let of = |values: &[f64]| others.iter().map(|&i| values[i]).collect::<Vec<f64>>();
+    let fit =
+        others.iter().all(|&i| x[i].to_bits() == y[i].to_bits()) || ratio(&of(&x), &of(&y)) >= LEAST_RATIO;
+    if fit && !below.is_empty() {
+        let zeros = below.iter().filter(|&&i| y[i] == 0.0).count();
+        let what = format!(
+            "{} of {} lie below the least number that the format has at their scale, and {zeros} of these became 0",
+            below.len(),
+            counted(x.len())
+        );
+        return Ok(Some(("underflow", Sure::Certain, what)));
+    }
+    Ok(Some(explanation(tensor, &x, &y)))
+}
+
+fn counted(count: usize) -> String {
+    format!("{count} element{}", if count == 1 { "" } else { "s" })
+}
+
+/// For each of the first elements the least positive number that its format has at its scale.
+fn least_positive(view: &View, tensor: &TensorView, count: usize) -> Result<Vec<f64>> {
+    let of_format = |format: &Format| format.min_positive().to_f64().unwrap_or(0.0);
+    let Some(scaled) = tensor.scaled() else {
+        return Ok(vec![tensor.format().map_or(0.0, of_format); count]);
+    };
+    let mut least = match &scaled.codebook {
+        None => vec![of_format(&scaled.element); count],
+        Some(list) => {
+            let positive = list.values.iter().copied().filter(|&value| value > 0.0);
+            vec![positive.fold(f64::INFINITY, f64::min); count]
+        }
+    };
+    let grid = &scaled.grid;
+    let mut rows = 0;
+    grid.each_run(0, count, |(row, _), _| rows = rows.max(row + 1));
+    let columns = grid.group_columns;
+    let scales = scaled.read_scales(view.source(), 0, rows, 0, columns)?;
+    grid.each_run(0, count, |(row, column), range| {
+        let scale = scales[index(row * columns + column)].value;
+        least[range].iter_mut().for_each(|least| *least *= scale);
+    });
+    Ok(least)
 }
 
 /// Σa² / Σ(a − b)².
@@ -62,7 +137,7 @@ fn scaled_by(y: &[f64], factor: f64) -> Vec<f64> {
     y.iter().map(|y| y * factor).collect()
 }
 
-fn explanation(tensor: &TensorView, x: &[f64], y: &[f64]) -> (&'static str, Sure, String) {
+fn explanation(tensor: &TensorView, x: &[f64], y: &[f64]) -> Told {
     let columns = index(tensor.info.shape.last().copied().unwrap_or(1)).max(1);
     let by = factor(x, y);
     if ratio(x, &scaled_by(y, by)) >= MENDED_RATIO {

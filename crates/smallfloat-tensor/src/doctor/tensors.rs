@@ -9,7 +9,6 @@ use crate::doctor::{FileFinding, SAMPLE, Sure};
 use crate::error::Result;
 use crate::file::dtype::Dtype;
 use crate::layout::convention::Direction;
-use crate::layout::convention::scheme_of;
 use crate::layout::grid::index;
 use crate::layout::scheme::is_weight;
 use crate::stored::scaled::Scaled;
@@ -56,7 +55,7 @@ pub(super) fn check(view: &View, tensor: &TensorView, findings: &mut Vec<FileFin
             findings.push(found("scale-missing", Sure::Likely, what, None));
         }
         Stored::Scaled(scaled) if scaled.entry.is_none() && info.elements() > 0 => {
-            let scheme = scaled.layout().and_then(scheme_of);
+            let scheme = scaled.scheme();
             if let Some((kind, sure, what)) = of_scaled(view, tensor, scaled)? {
                 findings.push(found(kind, sure, what, scheme));
             }

@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 
-use smallfloat::formats::BINARY32;
+use smallfloat::formats::{BINARY32, E2M1FN, E2M3FN, E4M3FN, E5M2};
 use smallfloat::{Codebook, Datum, Format};
 
 use crate::error::Result;
+use crate::file::dtype::Dtype;
 use crate::file::formats::source::Source;
 use crate::file::input::TensorInfo;
 use crate::file::stream::code_at;
 use crate::layout::blocks::Blocks;
 use crate::layout::codebook;
 use crate::layout::container::Entry;
-use crate::layout::convention::{CONVENTIONS, Direction, Order, in_tiles, place_in_tiles};
+use crate::layout::convention::{CONVENTIONS, Direction, Order, in_tiles, place_in_tiles, scheme_of};
 use crate::layout::grid::{Granularity, Grid, index};
 use crate::layout::packing::Packing;
 use crate::scale::rule::{Scale, ScaleSpec, is_power_of_two};
@@ -108,6 +109,42 @@ impl Scaled {
     /// Returns the name of the layout of another program; `None` for the native one.
     pub fn layout(&self) -> Option<&'static str> {
         self.layout
+    }
+
+    /// The scheme that writes tensors of these names, dtypes and elements, if one does.
+    pub(crate) fn scheme(&self) -> Option<&'static str> {
+        let has = |element: &Format| self.element == *element;
+        let layout = self.layout?;
+        match layout {
+            "plain FP8" if has(&E5M2) => Some("plain-e5m2"),
+            "FP8 with scales" if has(&E4M3FN) || has(&E5M2) => self.scheme_of_fp8(),
+            "compressed-tensors mxfp-pack-quantized" if has(&E2M3FN) => Some("mxfp6-pack-quantized"),
+            "plain FP8" | "FP8 with scales" | "DeepSeek V4" | "ComfyUI fp8" | "ComfyUI scaled fp8"
+                if !has(&E4M3FN) =>
+            {
+                None
+            }
+            "Quark MXFP" | "FP4 and FP6 with scales" if !has(&E2M1FN) => None,
+            _ => scheme_of(layout),
+        }
+    }
+
+    /// The scheme of FP8 whose scales are called and stored so.
+    fn scheme_of_fp8(&self) -> Option<&'static str> {
+        let is_e4m3 = self.element == E4M3FN;
+        let is_inverse = self.scales.name.ends_with("_scale_inv");
+        let e4m3 = match (is_inverse, self.scales.dtype, self.granularity) {
+            (true, Dtype::F32, _) => "deepseek",
+            (true, Dtype::F8E8M0, _) => "deepseek-e8m0",
+            (false, Dtype::F8E8M0, _) => "mxfp8-typed",
+            (false, Dtype::U8, _) => "mxfp8-quantized",
+            (false, Dtype::F32, Granularity::Tensor) => {
+                return Some(if is_e4m3 { "fp8" } else { "fp8-e5m2" });
+            }
+            (false, ..) => "float-quantized",
+            (true, ..) => return None,
+        };
+        is_e4m3.then_some(e4m3)
     }
 
     /// Returns the name of the elements' format, or of the values that codes stand for where these

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{File, Random, Tensor};
 use safetensors::Dtype as T;
 use serde_json::{Value, json};
-use smallfloat_tensor::{FileFinding, Options, Scheme, examine, quantize, verify};
+use smallfloat_tensor::{FileFinding, Nonfinite, Options, Scheme, examine, quantize, verify};
 
 const ROWS: usize = 96;
 const COLUMNS: usize = 256;
@@ -612,5 +612,84 @@ fn weights_of_one_magnitude_are_healthy() {
         let options = scheme.parse::<Scheme>().unwrap().options();
         quantize(&source, &file, &options, &|_| true, &mut |_| ()).unwrap();
         assert_eq!(found(&file, Some(&source)), [], "{scheme}");
+    }
+}
+
+/// Numbers that a format has not at its scale are gone, by the right scheme and in the right order;
+/// so are those of a block in which something is NaN.
+#[test]
+fn what_is_lost_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, file) = (folder.path().join("source"), folder.path().join("file"));
+    // Multiples of 2^-149 lie below all products of E4M3 and a power of two that F8_E8M0 has.
+    let below: Vec<f64> = (0..64 * 64).map(|i| f64::from(i % 7 + 1) * 0.5_f64.powi(149)).collect();
+    // 2^-10 is half of the least E4M3; 1 is exact.
+    let half: Vec<f64> = (0..64 * 64).map(|i| if i == 5 { 1.0 / 64.0 } else { 0.5_f64.powi(11) }).collect();
+    let mut nan = vec![1.0; 64 * 64];
+    nan[40] = f64::NAN;
+    for (scheme, values, kind, part) in [
+        ("mxfp8-e4m3", &below, "underflow", "4096 of 4096 elements lie below"),
+        ("fp8", &below, "underflow", "4096 of 4096 elements lie below"),
+        ("bnb-nf4", &below, "underflow", "4096 of 4096 elements lie below"),
+        ("cfloat8_1_4_3", &below, "underflow", "and 4096 of these became 0"),
+        ("plain-e4m3", &half, "underflow", "4095 of 4096 elements lie below"),
+        ("mxfp4", &nan, "not-a-number", "31 elements are NaN, the first of them 32, that are numbers"),
+        // The NaN itself is the source's.
+        ("plain-e4m3", &nan, "", ""),
+    ] {
+        let tensor = Tensor::of(T::F32, values).shaped(&[64, 64]);
+        File::of([(WEIGHT, tensor)]).write(&source);
+        let base = match scheme.parse::<Scheme>() {
+            Ok(scheme) => scheme.options(),
+            Err(_) => Options::new(scheme.parse().unwrap()),
+        };
+        let has_nan = values.iter().any(|x| x.is_nan());
+        let nonfinite = if has_nan { Nonfinite::Preset } else { Nonfinite::Refuse };
+        let options = Options { overwrite: true, nonfinite, ..base };
+        quantize(&source, &file, &options, &|_| true, &mut |_| ()).unwrap();
+        let found = found(&file, Some(&source));
+        match &found[..] {
+            [] if kind.is_empty() => {}
+            [only] if only.kind == kind && only.what.contains(part) => {}
+            _ => panic!("{scheme}: {found:#?}"),
+        }
+    }
+}
+
+/// A source that has nothing of the file, or something of another shape, is not passed over.
+#[test]
+fn sources_of_something_else() {
+    let bench = Bench::new("fp8", 1, 0.03);
+    File::of([("other.weight", weights(1, 0.03, ROWS))]).write(&bench.source);
+    let error = examine(&[&bench.file], Some(&bench.source), &mut |_| ()).unwrap_err().to_string();
+    assert!(error.contains("and no other tensor of the file is"), "{error}");
+    File::of([(WEIGHT, weights(1, 0.03, 2 * ROWS))]).write(&bench.source);
+    let found = bench.found(true);
+    assert!(
+        matches!(&found[..], [only] if only.kind == "contradiction"
+            && only.what.contains("has the shape [96, 256], in the source [192, 256]")),
+        "{found:#?}"
+    );
+}
+
+/// The scheme that a finding names writes tensors of the file's names and dtypes.
+#[test]
+fn schemes_that_mend_write_the_same_names() {
+    for scheme in Scheme::all().iter().filter(|scheme| !scheme.name.starts_with("gguf")) {
+        let bench = Bench::new(scheme.name, 9, 0.03);
+        let parts = |path: &Path| -> Vec<(String, T, Vec<usize>)> {
+            let tensors = File::read(path).tensors;
+            tensors.into_iter().map(|(name, tensor)| (name, tensor.dtype, tensor.shape)).collect()
+        };
+        let before = parts(&bench.file);
+        // Another model, so that something is found.
+        let norm = Tensor::of(T::BF16, &[1.0, 0.25]);
+        File::of([(WEIGHT, weights(10, 0.03, ROWS)), ("model.norm.weight", norm)]).write(&bench.source);
+        let found = bench.found(true);
+        let [only] = &found[..] else { panic!("{scheme}: {found:#?}") };
+        let Some(named) = only.scheme else { continue };
+        let options = Options { overwrite: true, ..named.parse::<Scheme>().unwrap().options() };
+        quantize(&bench.source, &bench.file, &options, &|name| name == WEIGHT, &mut |_| ()).unwrap();
+        assert_eq!(parts(&bench.file), before, "{scheme} is mended by {named}");
     }
 }
