@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use comfy_table::{ColumnConstraint, Width};
 use serde_json::json;
 use smallfloat::{Format, FormatSpec};
@@ -100,8 +100,33 @@ pub(crate) struct Args {
     overwrite: bool,
 }
 
+impl Args {
+    /// Returns whether an option was given that a list of experiments has no use for.
+    fn asks_for_a_run(&self) -> bool {
+        let values = [
+            !self.format.is_empty(),
+            !self.temperature.is_empty(),
+            self.accumulator.is_some(),
+            self.input.is_some(),
+            self.seed.is_some(),
+            self.length.is_some(),
+            self.trials.is_some(),
+            self.tree.is_some(),
+            self.order.is_some(),
+            self.update.is_some(),
+            self.report.is_some(),
+            self.plot.is_some(),
+            self.overwrite,
+        ];
+        values.contains(&true)
+    }
+}
+
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
-    let Some(name) = &args.experiment else { return list(args.json, out) };
+    let Some(name) = &args.experiment else {
+        ensure!(!args.asks_for_a_run(), "which experiment? Name one of those that `smallfloat lab` lists");
+        return list(args.json, out);
+    };
     let experiment = words::excerpt(name).parse::<&Experiment>()?;
     let outputs = [("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
     check_outputs(&outputs, args.input.as_deref(), args.overwrite)?;

@@ -98,6 +98,9 @@ fn wrong_usage_is_refused() {
     lab(&["decisions", "--seed", "1"]).assert().code(1).stderr(contains("it takes --format"));
     lab(&["dot-saturation", "--tree", "chunks:0"]).assert().code(2).stderr(contains("chunks:N"));
     lab(&["accumulate", "--length", "0"]).assert().code(1).stderr(contains("2^20"));
+    for option in [["--format", "e4m3fn"], ["--plot", "x.svg"], ["--seed", "1"]] {
+        lab(&option).assert().code(1).stdout("").stderr(contains("which experiment?"));
+    }
     lab(&["underflow", "--input", "no.safetensors"]).assert().code(1).stderr(contains("no.safetensors"));
 }
 
