@@ -89,6 +89,7 @@ impl Routes {
         request: Request<Incoming>,
         busy: &AtomicBool,
     ) -> Result<Response<Full<Bytes>>, Infallible> {
+        let is_asked = is_asked(request.uri().path());
         let answer = match self.guard.refusal(&request) {
             Some(text) => Err(Refusal(StatusCode::FORBIDDEN, text)),
             None => self.route(request, busy).await,
@@ -97,6 +98,10 @@ impl Routes {
             let mut response = sent(status, "application/json", json!({ "error": text }).to_string());
             // What was not read of a refused body would be taken for the next request.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            if status == StatusCode::METHOD_NOT_ALLOWED {
+                let allowed = HeaderValue::from_static(if is_asked { "POST" } else { "GET" });
+                response.headers_mut().insert(header::ALLOW, allowed);
+            }
             response
         }))
     }
@@ -107,17 +112,13 @@ impl Routes {
         busy: &AtomicBool,
     ) -> Result<Response<Full<Bytes>>, Refusal> {
         let path = request.uri().path().to_owned();
-        let allowed = match &*path {
-            "/ask" | "/tensor" => Method::POST,
-            _ => Method::GET,
-        };
+        let allowed = if is_asked(&path) { Method::POST } else { Method::GET };
         let asset = assets::find(&path);
         if asset.is_none() && allowed == Method::GET {
             return Err(Refusal(StatusCode::NOT_FOUND, "there is no such page; the explorer is at /".into()));
         }
         if *request.method() != allowed {
-            let text = format!("{path} is for {allowed}");
-            return Err(Refusal(StatusCode::METHOD_NOT_ALLOWED, text));
+            return Err(Refusal(StatusCode::METHOD_NOT_ALLOWED, format!("{path} is for {allowed}")));
         }
         if let Some(asset) = asset {
             return Ok(sent(StatusCode::OK, asset.kind, asset.text));
@@ -149,6 +150,11 @@ impl Routes {
         })
         .await
     }
+}
+
+/// Returns whether a path takes questions, and is no file of the page.
+fn is_asked(path: &str) -> bool {
+    matches!(path, "/ask" | "/tensor")
 }
 
 /// Answers a question of the model.

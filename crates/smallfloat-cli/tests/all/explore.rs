@@ -201,8 +201,13 @@ fn bad_requests_are_told_what_is_right() {
         assert_eq!(post("/ask", kind, b"{\"ask\":\"catalogue\"}").status, 415, "{kind}");
         assert_eq!(post("/tensor", kind, b"{}\n").status, 415, "{kind}");
     }
-    assert_eq!(explorer.request("GET", "/ask", &[], b"").status, 405);
-    assert_eq!(explorer.request("POST", "/", &[], b"").status, 405);
+    for (method, path, allowed) in
+        [("GET", "/ask", "post"), ("PUT", "/tensor", "post"), ("POST", "/", "get"), ("HEAD", "/", "get")]
+    {
+        let refused = explorer.request(method, path, &[], b"");
+        assert_eq!(refused.status, 405, "{method} {path}");
+        assert!(refused.head.contains(&format!("allow: {allowed}")), "{}", refused.head);
+    }
     for path in ["/nothing", "/../../etc/passwd", "/%2e%2e/page.js", "/page.js/"] {
         assert_eq!(explorer.request("GET", path, &[], b"").status, 404, "{path}");
     }
