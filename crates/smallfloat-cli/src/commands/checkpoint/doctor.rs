@@ -23,7 +23,8 @@ is inverted, missing or named as in another convention; exponents (E8M0) stored 
 transposed scales; codes stored as numbers, or without scales; blocks of another length;
 elements divided by a scale that was rounded afterwards; NaN among codes and scales; an
 index, a config.json or shards that contradict the tensors. With --source also codes in
-another order (swapped halves of bytes or blocks) and scales of other blocks.
+another order (swapped halves of bytes or blocks), scales of other blocks, another shape,
+and numbers that are lost: too small for the format at their scale, or NaN in the file alone.
 
 Of each tensor at most 1,048,576 elements are looked at. The exit status is 1 if anything is
 found.";
@@ -56,6 +57,16 @@ impl Args {
     }
 }
 
+/// The file and the tensor of a finding, in one line whatever their names are.
+fn place(finding: &FileFinding) -> String {
+    let file = finding.file.display().to_string();
+    let file = words::tensor_name(&file, 1000);
+    match &finding.tensor {
+        Some(name) => format!("{file} `{}`", words::tensor_name(name, 60)),
+        None => file,
+    }
+}
+
 /// A path as a word of a shell, in quotes where it has more than letters, digits and `-._/`.
 fn shell_word(path: &Path) -> String {
     let text = path.to_string_lossy();
@@ -83,13 +94,10 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         writeln!(out)?;
     } else {
         for finding in &findings {
-            let tensor = finding.tensor.as_ref();
-            let tensor =
-                tensor.map_or_else(String::new, |name| format!(" `{}`", words::tensor_name(name, 60)));
             let said =
                 FINDING_KINDS.iter().find(|(kind, _)| *kind == finding.kind).map_or("", |(_, said)| said);
             let sure = if finding.sure == Sure::Certain { "certain" } else { "likely" };
-            writeln!(out, "{}{tensor}: {} ({sure})", finding.file.display(), out.bold(finding.kind))?;
+            writeln!(out, "{}: {} ({sure})", place(finding), out.bold(finding.kind))?;
             writeln!(out, "  {said}")?;
             writeln!(out, "  found  {}", words::tensor_name(&finding.what, 1000))?;
             writeln!(out, "  mend   {}", words::tensor_name(&args.mend(finding), 1000))?;
@@ -120,6 +128,7 @@ mod tests {
             sure: Sure::Certain,
             scheme,
         };
+        assert_eq!(place(&finding("a\nb/\u{1b}[31m", None)), r"a\u000ab/\u001b[31m");
         let args = |source: Option<&str>| Args {
             files: vec!["it's".into(), "b.safetensors".into()],
             source: source.map(PathBuf::from),
