@@ -97,6 +97,33 @@ fn configurations_are_printed_and_read() {
         .stdout(contains("Examples:\n  smallfloat").and(contains("five-bytes")));
 }
 
+#[test]
+fn biases_are_numbers_and_errors_name_their_class() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let config = path.to_str().unwrap();
+    // A number is a number, in quotes or not.
+    fs::write(&path, "[activations]\nformat = \"cfloat8_1_4_3\"\nbias = 12\n").unwrap();
+    train(&["--config", config, "--print-config"]).assert().success().stdout(contains("bias = \"12\""));
+    for (text, parts) in [
+        ("format = \"cfloat8_1_4_3\"\nbias = 1.5", ["a whole number", "activations.bias"]),
+        ("format = \"cfloat8_1_4_3\"\nbias = 64", ["activations: bias = 64", "0..=63"]),
+        ("format = \"e4m3fn\"\nbias = 61", ["activations: scale 2^61", "-60 to 60"]),
+        ("format = \"e4m3fn\"\nbias = \"flags\"", ["activations: bias flags", "take amax"]),
+        ("format = \"cfloat8_1_4_3\"\nbias = 7\nstart = 5", ["activations: `start = 5`", "leave it out"]),
+        ("format = \"cfloat9\"", ["cfloat8_1_4_3", "for key `activations.format`"]),
+    ] {
+        fs::write(&path, format!("\n\n[activations]\n{text}\n")).unwrap();
+        let refused =
+            train(&["--config", config]).assert().code(1).stderr(contains("`").and(contains("mine.toml")));
+        let error = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        assert!(
+            parts.iter().all(|part| error.contains(part)) && !error.contains("line 1"),
+            "{text}: {error}"
+        );
+    }
+}
+
 /// An IDX file of unsigned bytes.
 fn idx(shape: &[u32], data: &[u8]) -> Vec<u8> {
     let head = [0, 0, 8, u8::try_from(shape.len()).unwrap()].into_iter();

@@ -9,11 +9,13 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use smallfloat::formats::BINARY32;
 use smallfloat::{Format, FormatSpec, Projection, Rounding, Saturation};
 use smallfloat_tensor::{BiasPolicy, Quantizer, ScaleRule};
 
+use crate::codes::quantizer::TensorQuantizer;
 use crate::config::named::named;
 use crate::config::scheme::BlockScheme;
 use crate::data::file::DataFile;
@@ -141,7 +143,7 @@ pub struct ClassConfig {
     /// The rounding mode.
     pub rounding: Round,
     /// Who chooses biases, spelled as [`BiasPolicy`] is; without one the format's own bias stands.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "policy_or_number")]
     pub bias: Option<BiasPolicy>,
     /// The bias to begin with, or the exponent s of the scale.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,6 +151,20 @@ pub struct ClassConfig {
     /// Keep the square root. For the second moment alone: √v has half of v's exponents.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub root: bool,
+}
+
+/// Reads a policy from its text, and a bias from a number too.
+fn policy_or_number<'de, D: Deserializer<'de>>(given: D) -> Result<Option<BiasPolicy>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a bias is a whole number, or the name of a policy in quotes")]
+    enum Given {
+        Number(i32),
+        Text(String),
+    }
+    match Given::deserialize(given)? {
+        Given::Number(bias) => Ok(Some(BiasPolicy::Fixed(bias))),
+        Given::Text(policy) => policy.parse().map(Some).map_err(D::Error::custom),
+    }
 }
 
 impl ClassConfig {
@@ -210,7 +226,12 @@ impl ClassConfig {
         if self.format.is_plain() && (self.bias.is_some() || self.rounding != Round::NearestEven) {
             return refuse(name, "f32 is not rounded here: leave bias and rounding out, or name a format");
         }
-        Ok(())
+        if let (Some(start), None | Some(BiasPolicy::Fixed(_))) = (self.start, self.bias) {
+            let what =
+                format!("`start = {start}` is for a bias that changes: give a policy, or leave it out");
+            return refuse(name, &what);
+        }
+        TensorQuantizer::new(name, self).map(|_| ()).or_else(|error| refuse(name, &error.to_string()))
     }
 
     /// Checks the settings of a tensor that is kept between steps.
@@ -297,7 +318,11 @@ impl FromStr for Config {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let config: Self = basic_toml::from_str(text).map_err(|e| Error::config(e.to_string()))?;
+        let config: Self = basic_toml::from_str(text).map_err(|error| {
+            // The place of what is no error of syntax is not known; then this one is named.
+            let error = error.to_string();
+            Error::config(error.strip_suffix(" at line 1 column 1").unwrap_or(&error))
+        })?;
         config.check()?;
         Ok(config)
     }
