@@ -170,6 +170,13 @@ impl Loaded {
         Ok(Self::Text(Text::read(path, context)?))
     }
 
+    fn dataset(&self) -> &dyn Dataset {
+        match self {
+            Self::Text(text) => text,
+            Self::Images(images) => images,
+        }
+    }
+
     fn data(&self) -> Box<dyn Dataset> {
         match self {
             Self::Text(text) => Box::new(text.clone()),
@@ -210,11 +217,18 @@ impl Loaded {
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let configs = configurations(args)?;
     if args.print_config {
-        for (_, config) in &configs {
-            write!(out, "{config}")?;
-        }
+        let [(_, config)] = &*configs else {
+            bail!("--print-config prints one configuration: give --compare one preset, or --preset");
+        };
+        write!(out, "{config}")?;
         return Ok(());
     }
+    let last_seed = args.seed.checked_add(args.seeds - 1).with_context(|| {
+        format!(
+            "--seeds: {} seeds from {} on go beyond 2^64 − 1: take a smaller --seed",
+            args.seeds, args.seed
+        )
+    })?;
     let outputs = [("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
     let data = match &args.data {
         DataSource::Digits => None,
@@ -227,9 +241,10 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     if let Some(folder) = &args.checkpoint {
         fs::create_dir_all(folder).with_context(|| format!("--checkpoint `{}`", folder.display()))?;
     }
-    let mut reports = Vec::new();
+    // What is wrong with a later run is told before the first one begins.
+    let mut runs = Vec::new();
     for (name, config) in &configs {
-        for seed in args.seed..=args.seed.saturating_add(args.seeds - 1) {
+        for seed in args.seed..=last_seed {
             let mut options = loaded.options(args.model, config.clone())?;
             name.clone_into(&mut options.name);
             (options.steps, options.seed) = (args.steps, seed);
@@ -238,9 +253,13 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
             options.rate = args.rate.unwrap_or(options.rate);
             options.memory_limit = args.memory_limit << 20;
             options.accumulate = args.accumulate;
-            reports.push(train(args, &loaded, options)?);
+            options.check(loaded.dataset())?;
+            check_checkpoint(args, &options)?;
+            runs.push(options);
         }
     }
+    let reports =
+        runs.into_iter().map(|options| train(args, &loaded, options)).collect::<Result<Vec<_>>>()?;
     write_results(args, &reports)?;
     if args.json {
         serde_json::to_writer_pretty(&mut *out, &as_json(&reports))?;
@@ -257,28 +276,45 @@ fn configurations(args: &Args) -> Result<Vec<(String, Config)>> {
         return Ok(vec![(name, config)]);
     }
     let names = if args.compare.is_empty() { std::slice::from_ref(&args.preset) } else { &args.compare };
-    names.iter().map(|name| Ok((name.to_lowercase(), preset(name)?))).collect()
+    let configs: Vec<_> =
+        names.iter().map(|name| Ok((name.to_lowercase(), preset(name)?))).collect::<Result<_>>()?;
+    for (i, (name, _)) in configs.iter().enumerate() {
+        let is_new = configs[..i].iter().all(|(other, _)| other != name);
+        ensure!(is_new, "--compare names {name} twice; --seeds N makes N runs of it");
+    }
+    Ok(configs)
+}
+
+/// The checkpoint of a run.
+fn checkpoint(args: &Args, options: &RunOptions) -> Option<PathBuf> {
+    let folder = args.checkpoint.as_ref()?;
+    Some(folder.join(format!("{}-{}.safetensors", options.name, options.seed)))
+}
+
+/// Refuses to replace a checkpoint unasked.
+fn check_checkpoint(args: &Args, options: &RunOptions) -> Result<()> {
+    match checkpoint(args, options) {
+        Some(file) if !args.resume && !args.overwrite && file.exists() => {
+            bail!("`{}` exists already: go on from it (--resume) or replace it (--overwrite)", file.display())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// One run, from its beginning or from its checkpoint.
 fn train(args: &Args, loaded: &Loaded, options: RunOptions) -> Result<RunReport> {
-    let file = args
-        .checkpoint
-        .as_ref()
-        .map(|folder| folder.join(format!("{}-{}.safetensors", options.name, options.seed)));
+    let file = checkpoint(args, &options);
     let mut trainer = match &file {
         Some(file) if args.resume && file.exists() => {
             let trainer = Trainer::resume(file, loaded.data(), options.memory_limit)?;
-            let same = *trainer.options() == options;
+            let other = differing(trainer.options(), &options);
             ensure!(
-                same,
-                "`{}` is a run with other options; leave --resume out to begin anew",
-                file.display()
+                other.is_empty(),
+                "`{}` is a run with other options ({}); leave --resume out to begin anew",
+                file.display(),
+                other.join(", ")
             );
             trainer
-        }
-        Some(file) if !args.resume && !args.overwrite && file.exists() => {
-            bail!("`{}` exists already: go on from it (--resume) or replace it (--overwrite)", file.display())
         }
         _ => Trainer::new(options, loaded.data())?,
     };
@@ -296,6 +332,31 @@ fn train(args: &Args, loaded: &Loaded, options: RunOptions) -> Result<RunReport>
     }
     drop(ticker);
     Ok(trainer.report()?)
+}
+
+/// The options that are not those of a checkpoint, with what they are there.
+fn differing(saved: &RunOptions, options: &RunOptions) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut compare = |option: &str, saved: &dyn ToString, given: &dyn ToString| {
+        let (saved, given) = (saved.to_string(), given.to_string());
+        if saved != given {
+            found.push(format!("{option} {saved}, not {given}"));
+        }
+    };
+    compare("--model", &saved.architecture.kind(), &options.architecture.kind());
+    compare("--steps", &saved.steps, &options.steps);
+    compare("--batch", &saved.batch, &options.batch);
+    compare("--rate", &saved.rate, &options.rate);
+    compare("--seed", &saved.seed, &options.seed);
+    compare("--accumulate", &saved.accumulate, &options.accumulate);
+    if saved.config != options.config {
+        found.push("another configuration".into());
+    }
+    // What follows from others, such as the warm-up.
+    if found.is_empty() && saved != options {
+        found.push("of another model or optimizer".into());
+    }
+    found
 }
 
 fn message(options: &RunOptions, step: &Step, elements: usize, began: Instant) -> String {
@@ -333,7 +394,7 @@ fn as_json(reports: &[RunReport]) -> serde_json::Value {
 fn write_results(args: &Args, reports: &[RunReport]) -> Result<()> {
     if let Some(path) = &args.report {
         let text = serde_json::to_string_pretty(&as_json(reports))? + "\n";
-        write_file_durably(path, text.as_bytes(), args.overwrite)?;
+        write_file_durably(path, text.as_bytes(), args.overwrite).context("--report")?;
     }
     if let Some(path) = &args.plot {
         let svg = TrainPicture::new(reports)?.svg()?;
@@ -343,7 +404,7 @@ fn write_results(args: &Args, reports: &[RunReport]) -> Result<()> {
         } else {
             svg
         };
-        write_file_durably(path, text.as_bytes(), args.overwrite)?;
+        write_file_durably(path, text.as_bytes(), args.overwrite).context("--plot")?;
     }
     Ok(())
 }

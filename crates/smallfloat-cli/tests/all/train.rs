@@ -124,6 +124,36 @@ fn biases_are_numbers_and_errors_name_their_class() {
     }
 }
 
+/// What is wrong with any run is told before the first one begins.
+#[test]
+fn options_that_contradict_are_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |args: &[&str], part: &str| {
+        train(args).assert().code(1).stdout("").stderr(contains(part));
+    };
+    refused(&["--compare", "f32", "F32"], "--compare names f32 twice");
+    refused(&["--print-config", "--compare", "f32", "bf16"], "prints one configuration");
+    refused(&["--seed", "18446744073709551615", "--seeds", "2"], "beyond 2^64");
+    let runs = folder.path().join("runs");
+    let runs = runs.to_str().unwrap();
+    train(&["--steps", "1", "--preset", "bf16", "--checkpoint", runs]).assert().success();
+    let saved = || fs::read_dir(runs).unwrap().count();
+    refused(
+        &["--steps", "1", "--compare", "f32", "bf16", "--checkpoint", runs],
+        "bf16-0.safetensors` exists",
+    );
+    assert_eq!(saved(), 1, "f32 was not run");
+    refused(
+        &["--steps", "1", "--compare", "cfloat8", "mxfp4", "--accumulate", "exact", "--checkpoint", runs],
+        "mxfp4",
+    );
+    assert_eq!(saved(), 1, "cfloat8 was not run");
+    refused(
+        &["--steps", "2", "--rate", "0.5", "--preset", "bf16", "--checkpoint", runs, "--resume"],
+        "with other options (--steps 1, not 2, --rate 0.05, not 0.5)",
+    );
+}
+
 /// An IDX file of unsigned bytes.
 fn idx(shape: &[u32], data: &[u8]) -> Vec<u8> {
     let head = [0, 0, 8, u8::try_from(shape.len()).unwrap()].into_iter();

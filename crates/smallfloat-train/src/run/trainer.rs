@@ -72,7 +72,17 @@ impl RunOptions {
         }
     }
 
-    fn check(&self) -> Result<()> {
+    /// Returns whether [`Trainer::new`] would begin this run: what it checks, without the work.
+    ///
+    /// # Errors
+    /// Options that do not go together, a batch larger than the data, and a run that needs more
+    /// memory than its limit.
+    pub fn check(&self, data: &dyn Dataset) -> Result<()> {
+        self.check_options()?;
+        footprint::check(self.architecture, self.batch, data, self.memory_limit)
+    }
+
+    fn check_options(&self) -> Result<()> {
         if self.steps == 0 || self.batch == 0 {
             return Err(Error::config("a run needs one step and one sequence or image in it at least"));
         }
@@ -148,8 +158,7 @@ impl Trainer {
     /// Options that do not go together, a batch larger than the data, and a run that needs more
     /// memory than its limit.
     pub fn new(options: RunOptions, data: Box<dyn Dataset>) -> Result<Self> {
-        options.check()?;
-        footprint::check(options.architecture, options.batch, data.as_ref(), options.memory_limit)?;
+        options.check(data.as_ref())?;
         let mut parameters =
             ModelParameters::new(&options.config, options.seed, options.optimizer.has_second_moment());
         let model = Model::new(&mut parameters, options.architecture, data.classes())?;
