@@ -150,6 +150,9 @@ fn values_beyond_the_range_and_codes() {
     assert_eq!(hex(&round("e4m3fn", "1e9", json!({"preset": "ocp-saturate"}))), "0x7e");
     let nan = round("cfloat8_1_4_3:bias=7", "nan", json!({}));
     assert_eq!((hex(&nan), &nan["modes"][0]["flags"]), ("0x7f".into(), &json!("I")));
+    // A format that has NaN takes one without a flag, as IEEE 754 does.
+    let nan = round("e4m3fn", "nan", json!({}));
+    assert_eq!((hex(&nan), &nan["modes"][0]["flags"]), ("0x7f".into(), &json!("-")));
     // A code is read in its own format, and a subnormal one of Tesla's says so.
     let code = round("cfloat8_1_4_3:bias=7", "#01", json!({}));
     assert_eq!((&code["reading"]["kind"], &code["modes"][0]["flags"]), (&json!("code"), &json!("D")));

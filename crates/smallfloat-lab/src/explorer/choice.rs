@@ -99,6 +99,10 @@ impl Typed {
         check_length(text)?;
         Ok(match Literal::parse(text)? {
             Literal::Code(code) => Self::Code(format.check_code(code)?),
+            // What stands for all numbers too far from 1 to be read digit by digit.
+            Literal::Value(Exact::Finite { exponent, .. }) if exponent.unsigned_abs() >= 1 << 29 => {
+                return Err(ExplorerError::TooFar { text: text.trim().into() });
+            }
             Literal::Value(exact) => Self::Value(exact),
         })
     }
@@ -128,6 +132,12 @@ mod tests {
     fn codes_and_numbers_are_told_apart() {
         let read = |text| Typed::parse(text, &E4M3FN);
         assert_eq!(read("#39").expect("a code"), Typed::Code(0x39));
+        for text in ["1e999999999", "-1e-999999999", "0x1p999999999999", "1p-500001"] {
+            assert!(matches!(read(text), Err(ExplorerError::TooFar { .. })), "{text}");
+        }
+        for text in ["1e49999", "-1e-49999", "0x1p499999", "0e999999999", "inf"] {
+            assert!(read(text).is_ok(), "{text}");
+        }
         assert_eq!(read(" code:0B0_0111_001 ").expect("a code"), Typed::Code(0x39));
         assert_eq!(read("0x39p0").expect("a number").exact(&E4M3FN), Exact::from_i128(57));
         let nine_eighths = Exact::finite(false, 9, -3);

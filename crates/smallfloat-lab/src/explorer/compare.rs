@@ -2,7 +2,7 @@
 //! each.
 
 use serde::{Deserialize, Serialize};
-use smallfloat::{Exact, Flags, Format, project};
+use smallfloat::{Exact, FlagPolicy, Flags, Format, project_with};
 
 use crate::explorer::card::Card;
 use crate::explorer::choice::{Reading, Typed};
@@ -89,7 +89,7 @@ pub(super) fn some_formats(names: &[String]) -> Result<Vec<Format>, ExplorerErro
 
 fn outcome(x: Exact, format: &Format) -> RoundingOutcome {
     let projection = format.default_projection();
-    let result = project(x, format, &projection);
+    let result = project_with(x, format, &projection, FlagPolicy::default_for([format]));
     rounding::ExactOperand { x, flags: Flags::NONE }.became(format, &projection, result)
 }
 

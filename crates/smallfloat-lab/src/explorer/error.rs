@@ -69,6 +69,15 @@ pub enum ExplorerError {
         /// The most.
         most: usize,
     },
+    /// A number that is rounded right, but not known to its last digit.
+    #[error(
+        "`{text}` is too far from 1 to be shown; numbers may be from 1e-50000 to 1e50000, powers of two from \
+         1p-500000 to 1p500000"
+    )]
+    TooFar {
+        /// The number.
+        text: String,
+    },
     /// Another number of operands than the operation takes, or of formats than can be compared.
     #[error("{given} {what} given; there must be from {least} to {most}")]
     Count {

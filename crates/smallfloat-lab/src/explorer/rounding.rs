@@ -2,7 +2,7 @@
 //! it.
 
 use serde::{Deserialize, Serialize};
-use smallfloat::{Exact, Flags, Format, Projection, RandomBits, Rounding, project};
+use smallfloat::{Exact, FlagPolicy, Flags, Format, Projection, RandomBits, Rounding, project, project_with};
 
 use crate::describe;
 use crate::explorer::choice::{EffectivePolicy, PolicyChoice, Reading, Typed};
@@ -186,7 +186,7 @@ pub(super) struct ExactOperand {
 impl ExactOperand {
     /// Rounds.
     fn outcome(&self, to: &Format, projection: &Projection) -> RoundingOutcome {
-        let result = project(self.x, to, projection);
+        let result = project_with(self.x, to, projection, FlagPolicy::default_for([to]));
         self.became(to, projection, smallfloat::Rounded { flags: result.flags | self.flags, ..result })
     }
 
