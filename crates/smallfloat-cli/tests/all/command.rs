@@ -108,6 +108,13 @@ fn show_tells_where_a_value_fell() {
     let down = json(&["show", "e4m3fn", "1.1", "1.25", "--rounding", "toward-zero", "--json"], "");
     assert_eq!((&down[0]["code"], &down[0]["exactly"]), (&"0x38".into(), &false.into()));
     assert_eq!((&down[1]["code"], &down[1]["exactly"]), (&"0x3a".into(), &true.into()));
+    // Flags are those of `convert`: NaN is invalid only where the format has none.
+    for (format, flags) in
+        [("e4m3fn", "-"), ("cfloat8_1_4_3:bias=7", "I"), ("binary8p3se", "-"), ("binary16", "-")]
+    {
+        assert_eq!(json(&["show", format, "nan", "--json"], "")[0]["flags"], flags, "{format}");
+        assert!(output(&["convert", "--to", format, "nan"], "").trim_end().ends_with(flags), "{format}");
+    }
     let stochastic = ["show", "e4m3fn", "1.0625", "--rounding", "stochastic-a"];
     assert!(output(&stochastic, "").contains("0x6627e8d5 of 32 bits, from seed 0"));
     let found = json(&[&stochastic[..], &["--json"]].concat(), "");

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use smallfloat::text::Literal;
-use smallfloat::{Exact, Flags, Format, Projection, Rounded, project};
+use smallfloat::{Exact, FlagPolicy, Flags, Format, Projection, Rounded, project_with};
 
 use crate::arguments::input::InputLine;
 use crate::arguments::rounding::ProjectionArgs;
@@ -104,7 +104,11 @@ impl Item {
             Literal::Code(code) => Self::Code(format.check_code(code)?),
             Literal::Value(x) => {
                 let projection = projection(args, format, datum.index)?;
-                Self::Value(Fall { x, projection, result: project(x, format, &projection) })
+                Self::Value(Fall {
+                    x,
+                    projection,
+                    result: project_with(x, format, &projection, FlagPolicy::default_for([format])),
+                })
             }
         })
     }
