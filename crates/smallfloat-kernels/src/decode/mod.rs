@@ -177,7 +177,7 @@ impl<T: Element> Decoder<T> {
         });
     }
 
-    /// The values of all bytes for a format of at most 8 bits, whose bits above its width are ignored.
+    /// The values of all bytes for a format of at most 8 bits. Bits above its width are ignored.
     pub(crate) fn of_bytes(&self) -> &[T; BYTES] {
         let values = self.values.as_ref().expect("values of narrow formats are made at once");
         values.table.first_chunk().expect("tables have a value for every byte")
