@@ -94,8 +94,7 @@ pub(crate) fn read_json(path: &Path) -> Result<Option<Map<String, Value>>> {
     }
 }
 
-/// What Python's `json` reads and writes beyond JSON: `"time_step_limit": [0.0, Infinity]` stands in
-/// the configurations of Mamba 2.
+/// What Python's `json` reads and writes beyond JSON.
 const NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
 /// What a string begins with that stands for such a number.
 const MARK: &str = "\\u0000number:";
