@@ -305,7 +305,7 @@ mod odd_entries {
     }
 }
 
-/// Mamba 2 has `Infinity` in its configuration, as Python writes it: it comes through.
+/// `Infinity`, as Python writes it, comes through.
 #[test]
 fn configurations_with_numbers_of_python() {
     let folders = Folders::new(1);
