@@ -19,7 +19,7 @@ use smallfloat_train::{
 use crate::arguments::files::check_outputs;
 use crate::arguments::quantize::ThreadArgs;
 use crate::charts::train::{Shift, TrainPicture};
-use crate::render::output::Output;
+use crate::render::output::{Message, Output};
 use crate::render::progress::Ticker;
 use crate::render::{output, text as words};
 
@@ -63,7 +63,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.toml", group = "what")]
     config: Option<PathBuf>,
 
-    /// Several configurations, one run after the other; differences are to the first
+    /// Several configurations, one run after the other; differences are to the first. A run that
+    /// diverges leaves the others their results
     #[arg(long, value_name = "PRESET", num_args = 1.., group = "what")]
     compare: Vec<String>,
 
@@ -258,15 +259,69 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
             runs.push(options);
         }
     }
-    let reports =
-        runs.into_iter().map(|options| train(args, &loaded, options)).collect::<Result<Vec<_>>>()?;
-    write_results(args, &reports)?;
+    let results = train_all(args, &loaded, runs)?;
+    write_results(args, &results)?;
     if args.json {
-        serde_json::to_writer_pretty(&mut *out, &as_json(&reports))?;
+        serde_json::to_writer_pretty(&mut *out, &results.json())?;
         writeln!(out)?;
-        return Ok(());
+    } else {
+        print(out, &results.reports)?;
     }
-    print(out, &reports)
+    let (diverged, all) = (results.diverged.len(), results.diverged.len() + results.reports.len());
+    ensure!(diverged == 0, "{diverged} of {all} runs have diverged, as told above");
+    Ok(())
+}
+
+/// What became of all runs.
+struct Results {
+    reports: Vec<RunReport>,
+    /// Runs without a report, where others have one.
+    diverged: Vec<Diverged>,
+}
+
+/// A run that was compared with others, and met a NaN or an infinity.
+#[derive(serde::Serialize)]
+struct Diverged {
+    preset: String,
+    seed: u64,
+    error: String,
+}
+
+impl Results {
+    fn json(&self) -> serde_json::Value {
+        match (&*self.reports, &*self.diverged) {
+            ([report], []) => json!(report),
+            (reports, diverged) => json!({ "runs": reports, "diverged": diverged }),
+        }
+    }
+}
+
+/// Trains one run after the other. A run that diverges says so, and the others go on.
+fn train_all(args: &Args, loaded: &Loaded, runs: Vec<RunOptions>) -> Result<Results> {
+    let is_alone = runs.len() == 1;
+    let mut results = Results { reports: Vec::new(), diverged: Vec::new() };
+    let mut first = None;
+    for options in runs {
+        let (preset, seed) = (options.name.clone(), options.seed);
+        match train(args, loaded, options) {
+            Ok(report) => results.reports.push(report),
+            Err(error) if !is_alone && has_diverged(&error) => {
+                output::message(Message::Error, &format!("{preset}, seed {seed}: {error:#}"));
+                results.diverged.push(Diverged { preset, seed, error: format!("{error:#}") });
+                first = first.or(Some(error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match first {
+        Some(error) if results.reports.is_empty() => Err(error.context("all runs have diverged; the first")),
+        _ => Ok(results),
+    }
+}
+
+fn has_diverged(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<smallfloat_train::Error>());
+    causes.any(|cause| matches!(cause, smallfloat_train::Error::Nonfinite { .. }))
 }
 
 fn configurations(args: &Args) -> Result<Vec<(String, Config)>> {
@@ -384,20 +439,13 @@ fn share(part: u64, whole: u64) -> String {
     if part == 0 { "0 %".into() } else { format!("{percent:.2} %") }
 }
 
-fn as_json(reports: &[RunReport]) -> serde_json::Value {
-    match reports {
-        [report] => json!(report),
-        reports => json!({ "runs": reports }),
-    }
-}
-
-fn write_results(args: &Args, reports: &[RunReport]) -> Result<()> {
+fn write_results(args: &Args, results: &Results) -> Result<()> {
     if let Some(path) = &args.report {
-        let text = serde_json::to_string_pretty(&as_json(reports))? + "\n";
+        let text = serde_json::to_string_pretty(&results.json())? + "\n";
         write_file_durably(path, text.as_bytes(), args.overwrite).context("--report")?;
     }
     if let Some(path) = &args.plot {
-        let svg = TrainPicture::new(reports)?.svg()?;
+        let svg = TrainPicture::new(&results.reports)?.svg()?;
         let is_page = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("html"));
         let text = if is_page {
             format!("<!doctype html>\n<meta charset=\"utf-8\">\n<title>smallfloat train</title>\n{svg}\n")

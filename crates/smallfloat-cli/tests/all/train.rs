@@ -78,6 +78,30 @@ fn runs_compared() {
 }
 
 #[test]
+fn a_run_that_diverges_leaves_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.json");
+    let hot = ["--steps", "20", "--rate", "300", "--report", file.to_str().unwrap(), "--compare", "f32"];
+    // Weights that saturate stay finite.
+    let told = contains("f32, seed 0: step 5: loss has").and(contains("1 of 2 runs have diverged"));
+    train(&hot).arg("cfloat8").assert().code(1).stdout(contains("cfloat8")).stderr(told);
+    let found = json(&file);
+    let names = |of: &str| found[of].as_array().unwrap().iter().map(|run| run["preset"].clone()).collect();
+    let (runs, diverged): (Vec<Value>, Vec<Value>) = (names("runs"), names("diverged"));
+    assert_eq!((runs, diverged), (vec!["cfloat8".into()], vec!["f32".into()]));
+    assert!(found["diverged"][0]["error"].as_str().unwrap().contains("NaN or infinite"));
+    // Nothing is written where no run has a result.
+    fs::remove_file(&file).unwrap();
+    train(&hot)
+        .arg("mxfp8")
+        .assert()
+        .code(1)
+        .stdout("")
+        .stderr(contains("all runs have diverged; the first"));
+    assert!(!file.exists());
+}
+
+#[test]
 fn configurations_are_printed_and_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine.toml");
