@@ -84,6 +84,10 @@ pub(crate) fn read_optional(path: &Path) -> Result<Option<Vec<u8>>> {
 /// Reads a JSON object; `None` where there is no such file.
 pub(crate) fn read_json(path: &Path) -> Result<Option<Map<String, Value>>> {
     let Some(text) = read_optional(path)? else { return Ok(None) };
+    if text.starts_with("\u{feff}".as_bytes()) {
+        let what = "begins with a byte-order mark, which JSON has not; save it as UTF-8 without one";
+        return Err(Error::malformed(path, None, what));
+    }
     match serde_json::from_slice(&text) {
         Ok(Value::Object(object)) => Ok(Some(object)),
         Ok(_) => Err(Error::malformed(path, None, "is no JSON object")),
@@ -138,6 +142,8 @@ mod tests {
         let error = read_limited(&path, 7).unwrap_err();
         assert!(error.is_unsupported() && error.to_string().contains("8 bytes"), "{error}");
         assert_eq!(read_json(&path).unwrap().unwrap()["a"], 1);
+        fs::write(&path, "\u{feff}{}").unwrap();
+        assert!(read_json(&path).unwrap_err().to_string().contains("byte-order mark"));
         assert!(read_json(&dir.path().join("none.json")).unwrap().is_none());
         assert!(read_json(&path.join("below.json")).unwrap_err().is_io());
     }
