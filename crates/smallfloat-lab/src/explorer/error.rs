@@ -61,8 +61,8 @@ pub enum ExplorerError {
         /// The right end.
         hi: f64,
     },
-    /// More text than a number can need.
-    #[error("a text of {length} characters; numbers may have up to {most}")]
+    /// More text than a number or a name can need.
+    #[error("a text of {length} characters; at most {most} are read")]
     TooLong {
         /// How many characters were given.
         length: usize,
