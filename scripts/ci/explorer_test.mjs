@@ -337,11 +337,11 @@ async function hostileInput() {
   }
   await choose(page, "e5m2");
   await page.getByRole("tab", { name: "Round" }).click();
-  for (const text of ["<script>alert(1)</script>", "9".repeat(30000), "0x", "0xfff", "#fff", "code:39", "1e", "--1", "∞", "1,5"]) {
+  for (const text of ["<script>alert(1)</script>", "9".repeat(30000), "0x", "0xfff", "#fff", "code:39", "1e", "--1", "∞", "1,5", "1e999999999999"]) {
     await page.getByLabel("Value", { exact: true }).fill(text);
     await said(`the value ${text.slice(0, 40)}`);
   }
-  await page.getByLabel("Value", { exact: true }).fill("1e999999999999");
+  await page.getByLabel("Value", { exact: true }).fill("1e4000");
   await settled(page);
   same(await page.locator(".trouble:visible").count(), 0, "a huge number is a number");
   await page.getByLabel("Random bits").fill("99");
