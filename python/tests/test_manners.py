@@ -193,7 +193,7 @@ def test_slips_of_arguments(tmp_path):
         for call in (sf.encode, sf.quantize, sf.Array):
             with pytest.raises(TypeError, match="fmt must be a Format"):
                 call(np.zeros(2, np.uint8), fmt)
-    for how, says in (({"seed": -1}, "seed is an integer"), ({"seed": 2**64}, "seed is an integer"), ({"granularity": 32}, "granularity is a word")):
+    for how, says in (({"seed": -1}, "seed must be an integer"), ({"seed": 2**64}, "seed must be an integer"), ({"granularity": 32}, "granularity is a word")):
         with pytest.raises((ValueError, TypeError), match=says):
             sf.quantize(np.ones(2), "mxfp4", rounding="stochastic-a", **how)
     with pytest.raises(TypeError, match=r"quantize\(\) got an unexpected keyword argument 'sead'"):
