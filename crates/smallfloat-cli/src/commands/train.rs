@@ -254,7 +254,11 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
             options.rate = args.rate.unwrap_or(options.rate);
             options.memory_limit = args.memory_limit << 20;
             options.accumulate = args.accumulate;
-            options.check(loaded.dataset())?;
+            let checked = options.check(loaded.dataset());
+            match &args.config {
+                Some(path) => checked.with_context(|| format!("--config: `{}`", path.display()))?,
+                None => checked?,
+            }
             check_checkpoint(args, &options)?;
             runs.push(options);
         }

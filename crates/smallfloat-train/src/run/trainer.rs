@@ -91,6 +91,9 @@ impl RunOptions {
         }
         self.architecture.check()?;
         self.config.check()?;
+        for (name, class) in self.config.classes() {
+            TensorQuantizer::new(name, class).map_err(|error| Error::config(format!("{name}: {error}")))?;
+        }
         if self.architecture.kind() == ModelKind::CharTransformer {
             self.config.activations.check_sign("activations")?;
         }
