@@ -111,13 +111,14 @@ pub(crate) struct Convention {
     pub(crate) marker: Option<&'static str>,
     /// A tensor that says that the layout is used, and has no numbers.
     pub(crate) sign: Option<Companion>,
-    /// The scheme that writes it, if one does.
-    pub(crate) scheme: Option<&'static str>,
+    /// The schemes that write it, by their elements.
+    pub(crate) schemes: &'static [(Format, &'static str)],
 }
 
-/// The scheme that writes a layout, by the layout's name.
-pub(crate) fn scheme_of(layout: &str) -> Option<&'static str> {
-    CONVENTIONS.iter().find(|row| row.name == layout).and_then(|row| row.scheme)
+/// The scheme that writes a layout, by the layout's name, with such elements.
+pub(crate) fn scheme_of(layout: &str, element: &Format) -> Option<&'static str> {
+    let mut schemes = CONVENTIONS.iter().filter(|row| row.name == layout).flat_map(|row| row.schemes);
+    schemes.find(|(of, _)| of == element).map(|(_, scheme)| *scheme)
 }
 
 /// The key of the metadata under which ComfyUI keeps the formats of layers.
@@ -154,6 +155,9 @@ const QUARK: &[Codes] = &[
     codes(Dtype::U8, E3M2FN, Packing::SixBit, 32),
 ];
 
+/// The layout that DeepSeek's files, and FP8 by many programs, have.
+pub(crate) const FP8_WITH_SCALES: &str = "FP8 with scales";
+
 const ROW: Convention = Convention {
     name: "",
     suffix: "",
@@ -164,7 +168,7 @@ const ROW: Convention = Convention {
     order: Order::Rows,
     marker: None,
     sign: None,
-    scheme: None,
+    schemes: &[],
 };
 
 pub(crate) static CONVENTIONS: &[Convention] = &[
@@ -174,7 +178,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         codes: &[codes(Dtype::U8, E2M1FN, Packing::NibblesLow, 16)],
         scales: SCALE,
         global: Some((Companion::Suffix("_global_scale"), Direction::Divides)),
-        scheme: Some("nvfp4-pack-quantized"),
+        schemes: &[(E2M1FN, "nvfp4-pack-quantized")],
         ..ROW
     },
     Convention {
@@ -182,7 +186,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         suffix: "_packed",
         codes: MXFP,
         scales: SCALE,
-        scheme: Some("mxfp4-pack-quantized"),
+        schemes: &[(E2M1FN, "mxfp4-pack-quantized"), (E2M3FN, "mxfp6-pack-quantized")],
         ..ROW
     },
     Convention {
@@ -192,7 +196,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         scales: &[Companion::Suffix("_scales")],
         scale_dtypes: POWERS,
         order: Order::Transposed,
-        scheme: Some("gpt-oss"),
+        schemes: &[(E2M1FN, "gpt-oss")],
         ..ROW
     },
     Convention {
@@ -204,7 +208,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         order: Order::Tiles,
         marker: Some("nvfp4"),
         sign: Some(COMFY_MARKER),
-        scheme: Some("comfy-nvfp4"),
+        schemes: &[(E2M1FN, "comfy-nvfp4")],
         ..ROW
     },
     Convention {
@@ -215,7 +219,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         order: Order::Tiles,
         marker: Some("mxfp8"),
         sign: Some(COMFY_MARKER),
-        scheme: Some("comfy-mxfp8"),
+        schemes: &[(E4M3FN, "comfy-mxfp8")],
         ..ROW
     },
     Convention {
@@ -225,7 +229,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         scale_dtypes: &[Dtype::F32],
         marker: Some("float8_e4m3fn"),
         sign: Some(COMFY_MARKER),
-        scheme: Some("comfy-fp8"),
+        schemes: &[(E4M3FN, "comfy-fp8")],
         ..ROW
     },
     Convention {
@@ -241,7 +245,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         name: "ComfyUI scaled fp8",
         scales: &[Companion::Sibling("scale_weight")],
         sign: Some(SCALED_FP8),
-        scheme: Some("comfy-scaled-fp8"),
+        schemes: &[(E4M3FN, "comfy-scaled-fp8")],
         ..ROW
     },
     Convention {
@@ -250,7 +254,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         scales: SCALE,
         scale_dtypes: &[Dtype::F8E4M3],
         global: Some((Companion::Suffix("_scale_2"), Direction::Multiplies)),
-        scheme: Some("modelopt-nvfp4"),
+        schemes: &[(E2M1FN, "modelopt-nvfp4")],
         ..ROW
     },
     Convention {
@@ -258,10 +262,10 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         codes: QUARK,
         scales: SCALE,
         scale_dtypes: POWERS,
-        scheme: Some("quark-mxfp4"),
+        schemes: &[(E2M1FN, "quark-mxfp4")],
         ..ROW
     },
-    Convention { name: "DeepSeek V4", scales: SIBLING, scheme: Some("deepseek-v4"), ..ROW },
+    Convention { name: "DeepSeek V4", scales: SIBLING, schemes: &[(E4M3FN, "deepseek-v4")], ..ROW },
     Convention {
         name: "DeepSeek V4 FP4",
         codes: &[
@@ -270,13 +274,19 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         ],
         scales: SIBLING,
         scale_dtypes: &[Dtype::F8E8M0],
-        scheme: Some("deepseek-v4-experts"),
+        schemes: &[(E2M1FN, "deepseek-v4-experts")],
         ..ROW
     },
-    Convention { name: "FP8 with scales", scheme: Some("deepseek"), ..ROW },
-    Convention { name: "FP4 and FP6 with scales", codes: NARROW, scheme: Some("mxfp4-typed"), ..ROW },
+    // Which scheme writes it depends on the scales.
+    Convention { name: FP8_WITH_SCALES, ..ROW },
+    Convention { name: "FP4 and FP6 with scales", codes: NARROW, schemes: &[(E2M1FN, "mxfp4-typed")], ..ROW },
     Convention { name: "FP4 and FP6 with scales", codes: NARROW, scales: SIBLING, ..ROW },
-    Convention { name: "plain FP8", scales: &[], scheme: Some("plain-e4m3"), ..ROW },
+    Convention {
+        name: "plain FP8",
+        scales: &[],
+        schemes: &[(E4M3FN, "plain-e4m3"), (E5M2, "plain-e5m2")],
+        ..ROW
+    },
     Convention { name: "plain FP4 and FP6", codes: NARROW, scales: &[], ..ROW },
 ];
 
@@ -323,13 +333,16 @@ mod tests {
 
     #[test]
     fn schemes_are_known() {
-        let named: Vec<&str> = CONVENTIONS.iter().filter_map(|row| row.scheme).collect();
+        let named: Vec<&str> =
+            CONVENTIONS.iter().flat_map(|row| row.schemes).map(|(_, name)| *name).collect();
         assert!(named.len() > 10);
         for name in named {
             assert!(name.parse::<crate::layout::scheme::Scheme>().is_ok(), "{name}");
         }
-        assert_eq!(scheme_of("Quark MXFP"), Some("quark-mxfp4"));
-        assert_eq!(scheme_of("plain FP4 and FP6"), None);
+        assert_eq!(scheme_of("Quark MXFP", &E2M1FN), Some("quark-mxfp4"));
+        assert_eq!(scheme_of("Quark MXFP", &E2M3FN), None);
+        assert_eq!(scheme_of("plain FP8", &E5M2), Some("plain-e5m2"));
+        assert_eq!(scheme_of("plain FP4 and FP6", &E2M1FN), None);
     }
 
     /// The first tile as cuBLAS's documentation draws it, and that every place is taken once.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use smallfloat::formats::{BINARY32, E2M1FN, E2M3FN, E4M3FN, E5M2};
+use smallfloat::formats::{BINARY32, E4M3FN, E5M2};
 use smallfloat::{Codebook, Datum, Format};
 
 use crate::error::Result;
@@ -14,7 +14,9 @@ use crate::file::stream::code_at;
 use crate::layout::blocks::Blocks;
 use crate::layout::codebook;
 use crate::layout::container::Entry;
-use crate::layout::convention::{CONVENTIONS, Direction, Order, in_tiles, place_in_tiles, scheme_of};
+use crate::layout::convention::{
+    CONVENTIONS, Direction, FP8_WITH_SCALES, Order, in_tiles, place_in_tiles, scheme_of,
+};
 use crate::layout::grid::{Granularity, Grid, index};
 use crate::layout::packing::Packing;
 use crate::scale::rule::{Scale, ScaleSpec, is_power_of_two};
@@ -113,38 +115,31 @@ impl Scaled {
 
     /// The scheme that writes tensors of these names, dtypes and elements, if one does.
     pub(crate) fn scheme(&self) -> Option<&'static str> {
-        let has = |element: &Format| self.element == *element;
-        let layout = self.layout?;
-        match layout {
-            "plain FP8" if has(&E5M2) => Some("plain-e5m2"),
-            "FP8 with scales" if has(&E4M3FN) || has(&E5M2) => self.scheme_of_fp8(),
-            "compressed-tensors mxfp-pack-quantized" if has(&E2M3FN) => Some("mxfp6-pack-quantized"),
-            "plain FP8" | "FP8 with scales" | "DeepSeek V4" | "ComfyUI fp8" | "ComfyUI scaled fp8"
-                if !has(&E4M3FN) =>
-            {
-                None
-            }
-            "Quark MXFP" | "FP4 and FP6 with scales" if !has(&E2M1FN) => None,
-            _ => scheme_of(layout),
+        match self.layout? {
+            FP8_WITH_SCALES => self.scheme_of_fp8(),
+            layout => scheme_of(layout, &self.element),
         }
     }
 
     /// The scheme of FP8 whose scales are called and stored so.
     fn scheme_of_fp8(&self) -> Option<&'static str> {
-        let is_e4m3 = self.element == E4M3FN;
         let is_inverse = self.scales.name.ends_with("_scale_inv");
-        let e4m3 = match (is_inverse, self.scales.dtype, self.granularity) {
-            (true, Dtype::F32, _) => "deepseek",
-            (true, Dtype::F8E8M0, _) => "deepseek-e8m0",
-            (false, Dtype::F8E8M0, _) => "mxfp8-typed",
-            (false, Dtype::U8, _) => "mxfp8-quantized",
-            (false, Dtype::F32, Granularity::Tensor) => {
-                return Some(if is_e4m3 { "fp8" } else { "fp8-e5m2" });
-            }
-            (false, ..) => "float-quantized",
-            (true, ..) => return None,
-        };
-        is_e4m3.then_some(e4m3)
+        let of_tensors = self.granularity == Granularity::Tensor;
+        if self.element == E5M2 {
+            return (!is_inverse && self.scales.dtype == Dtype::F32 && of_tensors).then_some("fp8-e5m2");
+        }
+        if self.element != E4M3FN {
+            return None;
+        }
+        Some(match (is_inverse, self.scales.dtype) {
+            (true, Dtype::F32) => "deepseek",
+            (true, Dtype::F8E8M0) => "deepseek-e8m0",
+            (true, _) => return None,
+            (false, Dtype::F8E8M0) => "mxfp8-typed",
+            (false, Dtype::U8) => "mxfp8-quantized",
+            (false, Dtype::F32) if of_tensors => "fp8",
+            (false, _) => "float-quantized",
+        })
     }
 
     /// Returns the name of the elements' format, or of the values that codes stand for where these
