@@ -194,7 +194,12 @@ pub(super) fn read_header(block: &[u8], header: &mut VectorHeader) -> Result<Sta
     let mut start = Start { byte: 0, line: 0 };
     if block.starts_with(BYTE_ORDER_MARK) {
         let problem = "the input begins with a byte-order mark; save it as UTF-8 without one".to_owned();
-        return Err(Error::Vector { line: 1, text: String::new(), problem });
+        let first = block.split(|c| *c == b'\n').next().unwrap_or_default();
+        return Err(Error::Vector {
+            line: 1,
+            text: excerpt(String::from_utf8_lossy(first).trim_end()),
+            problem,
+        });
     }
     for line in block.split_inclusive(|c| *c == b'\n') {
         let number = start.line + 1;
