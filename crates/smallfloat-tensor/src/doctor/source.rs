@@ -43,13 +43,16 @@ pub(super) fn check(
         Some(("contradiction", Sure::Likely, what))
     };
     if let Some((kind, sure, what)) = found {
+        // What is too small for a scheme is so once more: only scales help, where there are none.
+        let scheme =
+            tensor.scaled().and_then(if kind == "underflow" { Scaled::with_scales } else { Scaled::scheme });
         findings.push(FileFinding {
             kind,
             file: view.source().path().to_path_buf(),
             tensor: Some(tensor.info.name.clone()),
             what,
             sure,
-            scheme: tensor.scaled().and_then(Scaled::scheme),
+            scheme,
         });
     }
     Ok(())

@@ -121,6 +121,15 @@ impl Scaled {
         }
     }
 
+    /// The scheme that stores codes without scales with some.
+    pub(crate) fn with_scales(&self) -> Option<&'static str> {
+        match self.scheme()? {
+            "plain-e4m3" => Some("fp8"),
+            "plain-e5m2" => Some("fp8-e5m2"),
+            _ => None,
+        }
+    }
+
     /// The scheme of FP8 whose scales are called and stored so.
     fn scheme_of_fp8(&self) -> Option<&'static str> {
         let is_inverse = self.scales.name.ends_with("_scale_inv");
