@@ -37,6 +37,7 @@ struct Operands<const W: usize> {
 
 impl<const W: usize> Operands<W> {
     /// Operands of the rows of one side, with zeros after the last place and the last row.
+    #[inline(always)]
     fn fill(&mut self, dot: &FusedDot, side: usize, rows: [&[f32]; W], lowest: f64) {
         let length = rows[0].len().next_multiple_of(dot.fused.k);
         self.values.clear();
@@ -60,8 +61,17 @@ impl<const W: usize> Operands<W> {
 /// The power of two by which a number is aligned.
 #[inline(always)]
 fn power_of(x: f64, lowest: f64) -> f64 {
-    let power = f64::from_bits(x.to_bits() & EXPONENT);
-    if x == 0.0 { ZERO } else { larger(power, lowest) }
+    let power = larger(f64::from_bits(x.to_bits() & EXPONENT), lowest);
+    // Masks, since compilers make branches of a choice here.
+    let is_zero = u64::from(x == 0.0).wrapping_neg();
+    f64::from_bits(power.to_bits() & !is_zero | ZERO.to_bits() & is_zero)
+}
+
+/// 1 / x for powers of two far from the ends of the range, without a division. Of an infinite
+/// accumulator it has no meaning, nor has the sum before it is repaired.
+#[inline(always)]
+fn reciprocal(power: f64) -> f64 {
+    f64::from_bits((2046_u64 << 52).wrapping_sub(power.to_bits()))
 }
 
 #[inline(always)]
@@ -107,7 +117,7 @@ impl Plan {
     #[inline(always)]
     fn rounded(&self, sum: f64) -> f64 {
         let step = larger(f64::from_bits(sum.to_bits() & EXPONENT), self.accumulator) / self.precision;
-        let steps = sum / step;
+        let steps = sum * reciprocal(step);
         let rounded = if self.nearest { steps.round_ties_even() } else { steps.trunc() } * step;
         if rounded.abs() >= self.limit { f64::INFINITY.copysign(rounded) } else { rounded }
     }
@@ -126,10 +136,14 @@ impl<const X: usize, const W: usize> Group<'_, X, W> {
     #[inline(always)]
     fn largest(&self, first: usize, step: usize) -> [f64; W] {
         let mut largest = [0.0; W];
-        for (x, y) in self.x_powers.iter().zip(self.y_powers).skip(first).step_by(step) {
+        let (x, y) = (self.x_powers, &self.y_powers[..self.x_powers.len()]);
+        // `step_by` is a call for each place.
+        let mut place = first;
+        while place < x.len() {
             for lane in 0..W {
-                largest[lane] = larger(largest[lane], x[lane % X] * y[lane]);
+                largest[lane] = larger(largest[lane], x[place][lane % X] * y[place][lane]);
             }
+            place += step;
         }
         largest
     }
@@ -138,10 +152,13 @@ impl<const X: usize, const W: usize> Group<'_, X, W> {
     #[inline(always)]
     fn sum(&self, scales: [f64; W], first: usize, step: usize) -> [f64; W] {
         let mut sums = [0.0; W];
-        for (x, y) in self.x.iter().zip(self.y).skip(first).step_by(step) {
+        let (x, y) = (self.x, &self.y[..self.x.len()]);
+        let mut place = first;
+        while place < x.len() {
             for lane in 0..W {
-                sums[lane] += (x[lane % X] * y[lane] * scales[lane]).trunc();
+                sums[lane] += (x[place][lane % X] * y[place][lane] * scales[lane]).trunc();
             }
+            place += step;
         }
         sums
     }
@@ -152,12 +169,12 @@ impl<const X: usize, const W: usize> Group<'_, X, W> {
         for lane in 0..W {
             largest[lane] = larger(largest[lane], power_of(c[lane], plan.accumulator));
         }
-        let scales = largest.map(|largest| plan.fraction / largest);
+        let scales = largest.map(|largest| plan.fraction * reciprocal(largest));
         let sums = self.sum(scales, 0, 1);
         for lane in 0..W {
             let sum = sums[lane] + (c[lane] * scales[lane]).trunc();
             // Adding zero leaves no −0.
-            c[lane] = plan.rounded(sum / scales[lane]) + 0.0;
+            c[lane] = plan.rounded(sum * reciprocal(scales[lane])) + 0.0;
         }
     }
 
@@ -174,23 +191,25 @@ impl<const X: usize, const W: usize> Group<'_, X, W> {
         if largest.iter().any(|largest| *largest >= power(127)) {
             return true;
         }
-        let scales = |largest: [f64; W]| largest.map(|largest| plan.fraction / largest);
+        let scales = |largest: [f64; W]| largest.map(|largest| plan.fraction * reciprocal(largest));
         let mut sums = self.sum(scales(even), 0, step);
         if halves {
             let odd_sums = self.sum(scales(odd), 1, step);
             for lane in 0..W {
-                sums[lane] = (sums[lane] * (even[lane] / largest[lane])).floor()
-                    + (odd_sums[lane] * (odd[lane] / largest[lane])).floor();
+                let down = reciprocal(largest[lane]);
+                sums[lane] = (sums[lane] * (even[lane] * down)).floor()
+                    + (odd_sums[lane] * (odd[lane] * down)).floor();
             }
         }
         for lane in 0..W {
             let exponent = power_of(c[lane], plan.accumulator);
             let all = larger(largest[lane], exponent);
-            let sum = (sums[lane] * (largest[lane] / all) * MORE).floor() / MORE;
-            let scale = plan.fraction / all;
+            let down = reciprocal(all);
+            let scale = plan.fraction * down;
+            let sum = (sums[lane] * (largest[lane] * down) * MORE).floor() / MORE;
             let drops = halves && exponent * plan.fraction * 2.0 < all;
             let kept = if drops { 0.0 } else { (c[lane] * scale).floor() };
-            c[lane] = plan.rounded((sum + kept) / scale);
+            c[lane] = plan.rounded((sum + kept) * reciprocal(scale));
         }
         false
     }
@@ -198,30 +217,29 @@ impl<const X: usize, const W: usize> Group<'_, X, W> {
     /// A tree of products and sums in binary32.
     #[inline(always)]
     fn pairwise(&self, flush: bool, c: &mut [f64; W]) {
-        let mut levels = [[0.0_f32; W]; 256];
         let flushed = |x: f32| if flush && x.abs() < f32::MIN_POSITIVE { x * 0.0 } else { x };
-        for ((x, y), products) in self.x.iter().zip(self.y).zip(&mut levels) {
+        // The sums of 1, 2, 4, … products that wait for as many more; the groups are powers of two.
+        let mut waiting = [[0.0_f32; W]; 9];
+        let mut sums = [0.0_f32; W];
+        for (place, (x, y)) in self.x.iter().zip(self.y).enumerate() {
             for lane in 0..W {
                 // Exact before it is rounded to binary32; adding zero leaves no exact −0.
                 #[expect(clippy::cast_possible_truncation, reason = "this is the rounding")]
                 let product = (x[lane % X] * y[lane] + 0.0) as f32;
-                products[lane] = flushed(product);
+                sums[lane] = flushed(product);
             }
-        }
-        let mut count = self.x.len();
-        while count > 1 {
-            count /= 2;
-            for i in 0..count {
-                let (left, right) = (levels[2 * i], levels[2 * i + 1]);
-                for (lane, sum) in levels[i].iter_mut().enumerate() {
-                    *sum = flushed(left[lane] + right[lane]);
+            let complete = place.trailing_ones() as usize;
+            for left in &waiting[..complete] {
+                for (sum, left) in sums.iter_mut().zip(left) {
+                    *sum = flushed(left + *sum);
                 }
             }
+            waiting[complete] = sums;
         }
         for lane in 0..W {
             #[expect(clippy::cast_possible_truncation, reason = "accumulators are values of binary32")]
             let c_lane = c[lane] as f32;
-            c[lane] = f64::from(flushed(c_lane + levels[0][lane]));
+            c[lane] = f64::from(flushed(c_lane + sums[lane]));
         }
     }
 
@@ -268,7 +286,7 @@ fn accumulate<const X: usize, const W: usize>(
         }
         since += k;
         let group = Group { x: xs, x_powers, y: ys, y_powers };
-        let is_special = x.special || y.special || c.iter().any(|c| !c.is_finite());
+        let is_special = c.iter().fold(x.special | y.special, |special, c| special | !c.is_finite());
         let before = *c;
         let overflows = match sum {
             GroupSum::Aligned { .. } => {
@@ -334,11 +352,14 @@ pub(super) fn sum(dot: &FusedDot, c: f32, x: &[f32], y: &[f32]) -> f32 {
     let plan = Plan::new(dot);
     let (mut a, mut b) = (Operands::<1>::default(), Operands::<1>::default());
     let mut sums = [f64::from(c)];
-    dot.level.vectorize(|| {
-        a.fill(dot, 0, [x], plan.lowest[0]);
-        b.fill(dot, 1, [y], plan.lowest[1]);
-        accumulate(dot, &plan, &a, &b, &mut sums);
-    });
+    dot.level.vectorize(
+        #[inline(always)]
+        || {
+            a.fill(dot, 0, [x], plan.lowest[0]);
+            b.fill(dot, 1, [y], plan.lowest[1]);
+            accumulate(dot, &plan, &a, &b, &mut sums);
+        },
+    );
     narrowed(sums[0])
 }
 
@@ -368,17 +389,20 @@ pub(super) fn matmul(dot: &FusedDot, [a, b]: [&[f32]; 2], length: usize, sums: &
         for first in (0..columns).step_by(LANES) {
             let width = LANES.min(columns - first);
             let row = |lane: usize| &b[(first + lane.min(width - 1)) * length..][..length];
-            dot.level.vectorize(|| {
-                right.fill(dot, 1, std::array::from_fn(row), plan.lowest[1]);
-                for (x, sums) in left.iter().zip(sums.chunks_mut(columns)) {
-                    let sums = &mut sums[first..first + width];
-                    let mut c = std::array::from_fn(|lane| f64::from(sums[lane.min(width - 1)]));
-                    accumulate(dot, &plan, x, &right, &mut c);
-                    for (sum, c) in sums.iter_mut().zip(c) {
-                        *sum = narrowed(c);
+            dot.level.vectorize(
+                #[inline(always)]
+                || {
+                    right.fill(dot, 1, std::array::from_fn(row), plan.lowest[1]);
+                    for (x, sums) in left.iter().zip(sums.chunks_mut(columns)) {
+                        let sums = &mut sums[first..first + width];
+                        let mut c = std::array::from_fn(|lane| f64::from(sums[lane.min(width - 1)]));
+                        accumulate(dot, &plan, x, &right, &mut c);
+                        for (sum, c) in sums.iter_mut().zip(c) {
+                            *sum = narrowed(c);
+                        }
                     }
-                }
-            });
+                },
+            );
         }
     });
 }
