@@ -10,8 +10,8 @@ use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
 use smallfloat_bench::data;
 use smallfloat_kernels::{
-    Accumulate, Ars5, ClassSums, Decoder, Dot, Elementwise, Encoder, Generator, Level, PowerScales,
-    RandomWords, StepTable, largest_of_groups,
+    Accumulate, Ars5, ClassSums, Decoder, Dot, Elementwise, Encoder, Generator, Level, MatrixUnit,
+    PowerScales, RandomWords, StepTable, largest_of_groups,
 };
 
 /// Elements per call.
@@ -79,6 +79,23 @@ fn dot(accumulate: Accumulate) -> Kernel {
     Box::new(move || _ = black_box(dot.sum(black_box(&x), black_box(&x))))
 }
 
+/// The products of 16 rows with 8 of as many places as Hopper's unit adds at once.
+fn matmul() -> Kernel {
+    let format = format("e4m3fn");
+    let unit: MatrixUnit = "hopper".parse().unwrap();
+    let dot = unit.dot(&format, &format).unwrap();
+    let decoder = Decoder::<f32>::new(&format, None).unwrap();
+    let mut values = [0.0; 24 * 32];
+    // NaNs, which have seven ones, take a way of their own.
+    let codes: Vec<u8> = data::codes(values.len()).iter().map(|code| code & 0xf7).collect();
+    decoder.decode(&codes, &mut values);
+    let mut sums = [0.0; 16 * 8];
+    Box::new(move || {
+        let (x, y) = black_box(&values).split_at(16 * 32);
+        dot.add_matmul([x, y], 32, black_box(&mut sums));
+    })
+}
+
 /// Groups of 32 with scales of powers of two, as MXFP8 has them.
 fn blocks(name: &str) -> Kernel {
     let format = format(name);
@@ -133,6 +150,7 @@ const KERNELS: &[(&str, fn() -> Kernel)] = &[
     ("fma", || operation("FMA")),
     ("dot-f32", || dot(Accumulate::F32)),
     ("dot-exact", || dot(Accumulate::Exact)),
+    ("matmul-hopper", matmul),
     ("cells", cells),
 ];
 

@@ -380,11 +380,15 @@ pub(super) fn matmul(dot: &FusedDot, [a, b]: [&[f32]; 2], length: usize, sums: &
     parallel::chunks(sums, rows * columns, &|block, sums| {
         let a = &a[block * rows * length..][..sums.len() / columns * length];
         let mut left: Vec<Operands<1>> = Vec::new();
-        for row in a.chunks(length) {
-            let mut operands = Operands::default();
-            operands.fill(dot, 0, [row], plan.lowest[0]);
-            left.push(operands);
-        }
+        left.resize_with(a.len() / length, Operands::default);
+        dot.level.vectorize(
+            #[inline(always)]
+            || {
+                for (operands, row) in left.iter_mut().zip(a.chunks(length)) {
+                    operands.fill(dot, 0, [row], plan.lowest[0]);
+                }
+            },
+        );
         let mut right = Operands::<LANES>::default();
         for first in (0..columns).step_by(LANES) {
             let width = LANES.min(columns - first);
