@@ -23,9 +23,9 @@ pub fn class(name: &str, length: usize) -> Vec<f32> {
         let word = scramble(state);
         let subnormal = f32::from_bits(word >> 9 | 1);
         match name {
-            "1 % subnormal" if word % 100 == 0 => subnormal,
+            "1 % subnormal" if word.is_multiple_of(100) => subnormal,
             "subnormal" => subnormal,
-            "1 % NaN" if word % 100 == 0 => f32::NAN,
+            "1 % NaN" if word.is_multiple_of(100) => f32::NAN,
             "half NaN" if word & 1 << 20 != 0 => f32::NAN,
             "ties" => f32::from_bits(0x3f80_0000 | (word & 0x0078_0000) | 0x0008_0000),
             "zeros" => 0.0,

@@ -18,6 +18,7 @@ use smallfloat_kernels::{
 const LENGTH: usize = 4096;
 
 type Kernel = Box<dyn FnMut()>;
+type Named = (&'static str, fn() -> Kernel);
 
 fn format(name: &str) -> Format {
     name.parse().unwrap()
@@ -132,7 +133,7 @@ fn cells() -> Kernel {
 }
 
 /// Every kernel by its name.
-const KERNELS: &[(&str, fn() -> Kernel)] = &[
+const KERNELS: &[Named] = &[
     ("encode-cfloat8_1_4_3", || encode("cfloat8_1_4_3:bias=7", true)),
     ("encode-cfloat8_1_4_3-uncounted", || encode("cfloat8_1_4_3:bias=7", false)),
     ("encode-e4m3fn", || encode("e4m3fn", true)),
