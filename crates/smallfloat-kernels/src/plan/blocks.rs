@@ -75,13 +75,17 @@ impl PowerScales {
             // What underflows is next to zero even so, and has its sign.
             return by_lanes(values, quotients, |x| x * inverse);
         }
-        by_lanes(values, quotients, |x| {
-            let product = x * inverse;
-            let tiny = product.abs() < f32::MIN_POSITIVE && x != 0.0;
-            if tiny { f32::MIN_POSITIVE.copysign(x) } else { product }
-        });
+        // Not by lanes, of which compilers make no vectors here; in integers, of which they do.
+        for (quotient, &x) in quotients.iter_mut().zip(values) {
+            let least = if x == 0.0 { 0 } else { f32::MIN_POSITIVE.to_bits() };
+            let magnitude = ((x * inverse).to_bits() & MAGNITUDE).max(least);
+            *quotient = f32::from_bits(magnitude | x.to_bits() & !MAGNITUDE);
+        }
     }
 }
+
+/// The bits of a number without its sign.
+const MAGNITUDE: u32 = u32::MAX >> 1;
 
 /// Puts a function of each value into place, a vector at once.
 #[inline(always)]
