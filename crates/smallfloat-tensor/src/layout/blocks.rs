@@ -51,6 +51,24 @@ impl Blocks {
         }
     }
 
+    /// Puts the bytes of the scales of whole blocks into place.
+    pub(crate) fn take_scales(&self, bytes: &[u8], scales: &mut [u8]) {
+        match self.codes_at {
+            1 => self.take_first::<1>(bytes, scales),
+            2 => self.take_first::<2>(bytes, scales),
+            4 => self.take_first::<4>(bytes, scales),
+            other => unreachable!("no block has {other} bytes of scales"),
+        }
+    }
+
+    /// A loop of a known length is no call for every block.
+    fn take_first<const N: usize>(&self, bytes: &[u8], scales: &mut [u8]) {
+        let blocks = bytes.chunks_exact(usize::try_from(self.bytes).expect("a block is small"));
+        for (block, scales) in blocks.zip(scales.as_chunks_mut::<N>().0) {
+            scales.copy_from_slice(&block[..N]);
+        }
+    }
+
     /// Returns whole blocks of codes, one byte each, and of the bytes of their scales.
     pub(crate) fn assemble(&self, codes: &[u8], scales: &[u8]) -> Vec<u8> {
         let size = |n: u64| usize::try_from(n).expect("a block is small");
@@ -98,6 +116,9 @@ mod tests {
             let mut apart = vec![0; codes.len()];
             blocks.take_apart(&bytes, &mut apart);
             assert_eq!(apart, codes);
+            let mut apart = vec![0; scales.len()];
+            blocks.take_scales(&bytes, &mut apart);
+            assert_eq!(apart, scales);
             for (i, block) in bytes.chunks_exact(blocks.bytes as usize).enumerate() {
                 let (first, at) = (i * blocks.elements as usize, blocks.codes_at as usize);
                 assert_eq!(block[..at], scales[i * at..][..at]);

@@ -351,7 +351,7 @@ fn divide_by_ratio<T: Element>(values: &[T], (unit, over): (f64, f64), low_bits:
 }
 
 /// Quotients that are looked at together.
-const RUN: usize = 32;
+pub(crate) const RUN: usize = 32;
 
 /// Quotients, exact or rounded to odd where all `low_bits` are 0.
 ///

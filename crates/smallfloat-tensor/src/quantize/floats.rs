@@ -20,7 +20,7 @@ use smallfloat_kernels::{Encoder, Level, StepTable, quotients_to_odd, to_odd};
 use crate::error::{Result, refuse};
 use crate::file::stream::StoredCode;
 use crate::layout::grid::{Grid, Tile};
-use crate::quantize::divide::{LOW_BITS, narrow};
+use crate::quantize::divide::{LOW_BITS, RUN, narrow};
 use crate::quantize::powers::largest_of_groups;
 use crate::scale::rule::{Extent, Scale, ScaleSpec, ScaledElement, is_far_from_places};
 
@@ -127,25 +127,25 @@ impl FloatScales {
         let mut quotients = vec![0.0; largest.len().min(CHOSEN_SCALES)];
         for (largest, codes) in largest.chunks(CHOSEN_SCALES).zip(codes.chunks_mut(CHOSEN_SCALES)) {
             let quotients = &mut quotients[..largest.len()];
-            let mut others = 0;
             Level::detected().vectorize(
                 #[inline(always)]
                 || {
-                    for (q, &amax) in quotients.iter_mut().zip(largest) {
-                        let product = amax * over;
-                        let quotient = product / max;
-                        let (odd, is_other) = narrow(quotient);
-                        *q = odd;
-                        let is_near = u32::from(!is_far_from_places(product, quotient, LOW_BITS));
-                        others |= (is_near | is_other) & u32::from(amax != 0.0);
+                    for (quotients, largest) in quotients.chunks_mut(RUN).zip(largest.chunks(RUN)) {
+                        let mut others = 0;
+                        for (q, &amax) in quotients.iter_mut().zip(largest) {
+                            let product = amax * over;
+                            let quotient = product / max;
+                            let (odd, is_other) = narrow(quotient);
+                            *q = odd;
+                            let is_near = u32::from(!is_far_from_places(product, quotient, LOW_BITS));
+                            others |= (is_near | is_other) & u32::from(amax != 0.0);
+                        }
+                        if others != 0 {
+                            exact_to_odd((over, max), largest, quotients);
+                        }
                     }
                 },
             );
-            if others != 0 {
-                for (q, &amax) in quotients.iter_mut().zip(largest) {
-                    *q = to_odd(Extent { amax, ..Extent::default() }.over(max, over));
-                }
-            }
             self.round(quotients, codes, || largest.iter().map(|&amax| amax == 0.0));
         }
         codes
@@ -238,6 +238,14 @@ impl FloatScales {
     /// How elements are encoded without a division, if they can be.
     pub(crate) fn steps(&self) -> Option<&StepTable> {
         self.steps.as_ref()
+    }
+}
+
+/// Quotients of largest magnitudes, exact or rounded to odd, whatever they are.
+#[cold]
+fn exact_to_odd((over, max): (f64, f64), largest: &[f64], quotients: &mut [f32]) {
+    for (q, &amax) in quotients.iter_mut().zip(largest) {
+        *q = to_odd(Extent { amax, ..Extent::default() }.over(max, over));
     }
 }
 

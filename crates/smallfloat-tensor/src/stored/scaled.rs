@@ -307,14 +307,15 @@ impl Scaled {
                     }
                 }
                 Placement::Blocks(blocks) => {
-                    let of_block = blocks.elements / self.grid.block_columns;
-                    let place = |group| group / of_block * blocks.bytes + group % of_block * size as u64;
-                    let begin = place(first);
-                    span.resize(index(place(first + columns - 1) - begin) + size, 0);
-                    source.read_bytes(&self.scales, begin, &mut span)?;
-                    for (group, bytes) in (first..).zip(bytes.chunks_exact_mut(size)) {
-                        bytes.copy_from_slice(&span[index(place(group) - begin)..][..size]);
-                    }
+                    // Whole blocks are read; scales of the first may be those of groups before.
+                    let of_block = blocks.codes_at / size as u64;
+                    let (begin, end) = (first / of_block, (first + columns).div_ceil(of_block));
+                    span.resize(index((end - begin) * blocks.bytes), 0);
+                    source.read_bytes(&self.scales, begin * blocks.bytes, &mut span)?;
+                    bytes.resize(index((end - begin) * blocks.codes_at), 0);
+                    blocks.take_scales(&span, &mut bytes);
+                    bytes.drain(..index(first % of_block) * size);
+                    bytes.truncate(index(columns) * size);
                 }
                 Placement::Nested(nested) => {
                     self.read_nested(nested, source, first, &mut bytes, &mut all)?;

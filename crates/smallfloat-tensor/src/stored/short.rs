@@ -144,7 +144,7 @@ impl Short {
         if self.fits_format(scaled) || !known.is_empty() && known.iter().all(|scale| self.fits(scale)) {
             return Ok(true);
         }
-        if let ([_, ..], Placement::Ordered(_)) = (known, &scaled.place) {
+        if let ([_, ..], Placement::Ordered(_) | Placement::Blocks(_)) = (known, &scaled.place) {
             return self.fits_bytes(source, scaled, known);
         }
         let grid = &scaled.grid;
@@ -180,14 +180,27 @@ impl Short {
     /// Returns whether all products fit of the scales whose bytes are in the file.
     fn fits_bytes(&self, source: &Source, scaled: &Scaled, known: &[Scale]) -> Result<bool> {
         let source = scaled.elsewhere.as_ref().map_or(source, |elsewhere| &elsewhere.0);
-        let (mut seen, mut bytes, mut at) = ([false; 256], vec![0; 1 << 16], 0);
+        let blocks = if let Placement::Blocks(blocks) = &scaled.place { Some(blocks) } else { None };
+        let unit = blocks.map_or(1, |blocks| index(blocks.bytes));
+        let (mut seen, mut at) = ([false; 256], 0);
+        let mut bytes = vec![0; (1 << 16) / unit * unit];
+        let mut of_blocks = vec![0; blocks.map_or(0, |blocks| bytes.len() / unit * index(blocks.codes_at))];
         while at < scaled.scales.len {
-            let some = &mut bytes[..index((scaled.scales.len - at).min(1 << 16))];
+            let count = index((scaled.scales.len - at).min(bytes.len() as u64));
+            let some = &mut bytes[..count];
             source.read_bytes(&scaled.scales, at, some)?;
-            for &byte in &*some {
+            let scales = match blocks {
+                Some(blocks) => {
+                    let scales = &mut of_blocks[..count / unit * index(blocks.codes_at)];
+                    blocks.take_scales(some, scales);
+                    scales
+                }
+                None => some,
+            };
+            for &byte in &*scales {
                 seen[usize::from(byte)] = true;
             }
-            at += some.len() as u64;
+            at += count as u64;
         }
         Ok(known.iter().zip(seen).all(|(scale, seen)| !seen || self.fits(scale)))
     }
