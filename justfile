@@ -134,6 +134,15 @@ training-blocks text *options:
     { echo "\`just training-blocks TEXT\`, $(date +%F)."; echo; scripts/evidence/training target/training-blocks.json; } | \
         scripts/evidence/section docs/evidence/models.md training-blocks
 
+# OCP's formats on a text with sums in f32 and as Hopper's matrix unit has them: 9 runs, half an hour of a core. May be stopped and called again.
+training-hopper text *options:
+    cargo run --release -- train --data {{text}} --seeds 3 --threads 1 --checkpoint target/training --resume --overwrite \
+        --report target/training-f32-sums.json --compare f32 ocp-e4m3-e5m2 {{options}}
+    cargo run --release -- train --data {{text}} --seeds 3 --threads 1 --checkpoint target/training/hopper --resume --overwrite \
+        --report target/training-hopper.json --preset ocp-e4m3-e5m2 --accumulate hopper {{options}}
+    { echo "\`just training-hopper TEXT\`, $(date +%F)."; echo; scripts/evidence/training target/training-f32-sums.json hopper=target/training-hopper.json; } | \
+        scripts/evidence/section docs/evidence/models.md training-hopper
+
 # The adapter to the candle framework: its tests, and a small network on real data.
 candle:
     cargo test --release --manifest-path candle/Cargo.toml
@@ -154,6 +163,14 @@ training-fashion folder="/usr/share/datasets/fashion-mnist" *options:
         --report target/fashion-hopper.json --preset ocp-e4m3-e5m2 --accumulate hopper {{options}}
     { echo "\`just training-fashion\`, $(date +%F)."; echo; scripts/evidence/training target/fashion.json hopper=target/fashion-hopper.json; } | \
         scripts/evidence/section docs/evidence/models.md training-fashion
+
+# Presets on Fashion-MNIST, five epochs of a small convolutional net: 7 runs, an hour of a core. May be stopped and called again.
+training-fashion-cnn folder="/usr/share/datasets/fashion-mnist" *options:
+    cargo run --release -- train --data {{folder}} --model cnn --steps 2344 --threads 1 --checkpoint target/training-fashion-cnn --resume --overwrite \
+        --report target/fashion-cnn.json \
+        --compare f32 cfloat8 gradients-shp weights-143-sr weights-143-rne mxfp8-rceil nvfp4 {{options}}
+    { echo "\`just training-fashion-cnn\`, $(date +%F)."; echo; scripts/evidence/training target/fashion-cnn.json; } | \
+        scripts/evidence/section docs/evidence/models.md training-fashion-cnn
 
 # The pages of docs/lab: every experiment run again, its picture drawn (fetches a small real network with pip).
 lab *options:
