@@ -45,6 +45,8 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 def _raw(name: str, array: Any) -> tuple[str, str, list[int], bytes]:
     if not isinstance(name, str):
         raise TypeError(f"names of tensors are words, not {type(name).__name__}")
+    if is_masked(array):
+        raise TypeError(f"{name!r} is a masked array, and files have no masks: take x.filled(0)")
     array = _interop.enter(array)[0]
     if array.dtype.name not in NAMES:
         raise TypeError(f"{name!r} has the dtype {array.dtype}, and files hold {', '.join(NAMES)}; `Array` and `quantize` make tensors of codes")

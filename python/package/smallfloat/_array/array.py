@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -148,7 +150,8 @@ class Array(NDArrayOperatorsMixin):
         if target.kind in "fV" and target.name != "longdouble" and target.itemsize <= 8:
             if float_dtype(self._format) is None or not self._format.fits_in(_BINARY[target.name]):
                 how = {"rounding": "nearest-even", **how}
-            return np.asarray(decode(self._codes, self._format, dtype=target, **how))
+            found = np.asarray(decode(self._codes, self._format, dtype=target.newbyteorder("="), **how))
+            return found.astype(target, copy=False)
         if how:
             raise TypeError(f"{', '.join(how)}: no such argument where the dtype is {target}")
         return self._values().astype(target)
@@ -226,7 +229,11 @@ class Array(NDArrayOperatorsMixin):
         return bool(self._values())
 
     def __format__(self, spec: str) -> str:
-        return format(self.item() if self.ndim == 0 else self, spec) if spec or self.ndim == 0 else str(self)
+        if self.ndim == 0:
+            return format(self.item(), spec)
+        if spec:
+            raise TypeError(f"an Array with dimensions has no format {spec!r}: format its elements, or a.tolist()")
+        return str(self)
 
     def __hash__(self) -> int:  # type: ignore[override]
         if self.ndim:
@@ -378,6 +385,8 @@ class Array(NDArrayOperatorsMixin):
         return np.clip(self, min, max)  # type: ignore[no-any-return]
 
 
+#: How names of dtypes begin that no format has.
+_NUMPYS = ("int", "uint", "<", ">", "=", "|")
 #: The format that every value of a dtype of NumPy's is in.
 _BINARY = {"float16": "binary16", "bfloat16": "bfloat16", "float32": "binary32", "float64": "binary64"}
 
@@ -387,7 +396,7 @@ def _numpy_dtype(dtype: Any) -> np.dtype[Any] | None:
     them."""
     if isinstance(dtype, Format):
         return None
-    if isinstance(dtype, str) and dtype not in (*_BINARY, "bool", "longdouble") and not dtype.startswith(("int", "uint")):
+    if isinstance(dtype, str) and dtype not in (*_BINARY, "bool", "longdouble") and not dtype.startswith(_NUMPYS):
         return None
     found = number_dtype(dtype)
     name = dtype_name(found)
@@ -402,7 +411,7 @@ def _is_numeric(x: Any) -> bool:
     """Whether elements can be compared with it."""
     if x is None or isinstance(x, (str, bytes, dict, set)):
         return False
-    if isinstance(x, (Array, int, float, complex, np.ndarray, np.generic)):
+    if isinstance(x, (Array, int, float, complex, Fraction, Decimal, np.ndarray, np.generic)):
         return True
     return np.asarray(x).dtype.kind in "biufc" if isinstance(x, (list, tuple)) else hasattr(x, "__array__")
 

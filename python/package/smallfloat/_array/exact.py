@@ -38,8 +38,10 @@ def rows(codes: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def number(x: float) -> np.float64:
+def number(x: float | Fraction | decimal.Decimal) -> np.float64:
     """A float64 that is to every value of a format what a Python number is to it."""
+    if isinstance(x, decimal.Decimal) and not x.is_finite():
+        x = float(x)
     return np.float64(x if isinstance(x, float) else _to_odd(Fraction(x)))
 
 

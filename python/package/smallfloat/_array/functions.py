@@ -182,6 +182,8 @@ _IMPLEMENTED.update({np.zeros_like: _filled(0.0), np.ones_like: _filled(1.0), np
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return np.not_equal(condition, 0).nonzero()
+    if x is None or y is None:
+        raise ValueError("either both or neither of x and y should be given")
     truth = np.not_equal(condition, 0) if is_array(condition) else condition
     formats = _formats((x, y), [])
     if not formats:

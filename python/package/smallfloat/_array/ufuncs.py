@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -128,6 +130,11 @@ def _computed(ufunc: Any, codes: list[Any], fmt: Format, wrap: Callable[[Any], A
     )
 
 
+def _is_plain(x: Any) -> bool:
+    """Whether this is a number of Python's."""
+    return isinstance(x, (bool, int, float)) and not isinstance(x, np.generic)
+
+
 def _as_floats(x: Any) -> Any:
     return order(x.codes, x.format) if is_array(x) else x
 
@@ -136,7 +143,7 @@ def _compared(ufunc: Any, inputs: tuple[Any, ...], fmt: Format) -> Any:
     """Comparisons and predicates; numbers are compared as they are, without rounding."""
     parts = []
     for x in inputs:
-        plain = isinstance(x, (bool, int, float)) and not isinstance(x, np.generic)
+        plain = _is_plain(x) or isinstance(x, (Fraction, Decimal))
         if not plain and not is_strong(x):
             x = _wrap(operand(x, fmt), fmt)
         if plain or not is_array(x):
@@ -155,6 +162,11 @@ def _wrap(codes: Any, fmt: Format) -> Any:
 def _fill(out: Any, result: Any, where: Any) -> Any:
     """Results in the array that the caller gave."""
     if is_array(out) != is_array(result):
+        if is_array(out) and getattr(result, "dtype", np.dtype(bool)).kind != "b":
+            raise TypeError(
+                f"out is an Array, and the results are NumPy's {result.dtype}, as an operand is: round them, "
+                "out[...] = results, or give a Python number or an Array as the operand"
+            )
         raise TypeError(f"out is {'an Array' if is_array(out) else 'an ndarray'}, which the results are not")
     if is_array(out):
         if out.format != result.format:
@@ -169,8 +181,9 @@ def call(ufunc: Any, method: str, inputs: tuple[Any, ...], how: dict[str, Any]) 
     """`Array.__array_ufunc__`."""
     out, where = how.pop("out", None), how.pop("where", True)
     axes = {key: how.pop(key) for key in ("axis", "keepdims", "axes", "initial", "indices") if key in how}
-    if how.get("dtype") is not None:
-        raise TypeError(f"dtype={how['dtype']}: results have the operands' format; convert them with astype")
+    for name in ("dtype", "signature", "sig"):
+        if how.get(name) is not None:
+            raise TypeError(f"{name}={how[name]}: results have the operands' format; convert them with astype")
     arrays = [x for x in inputs if is_array(x)]
     if not arrays:
         raise TypeError(f"out is an Array of {next(o.format for o in out if is_array(o))}, the operands are not: round them yourself")
@@ -179,8 +192,8 @@ def call(ufunc: Any, method: str, inputs: tuple[Any, ...], how: dict[str, Any]) 
         if other.format != fmt:
             raise mixed(fmt, other.format)
     if method == "outer":
-        x, y = (part if is_array(part) else np.asarray(part) for part in inputs)
-        x = x.reshape(x.shape + (1,) * y.ndim)
+        x, y = (part if is_array(part) or _is_plain(part) else np.asarray(part) for part in inputs)
+        x = x if _is_plain(x) else x.reshape(x.shape + (1,) * np.ndim(y))
         result = call(ufunc, "__call__", (x, y), {})
     elif method == "reduce":
         if axes.pop("initial", None) is not None or where is not True:
@@ -194,6 +207,8 @@ def call(ufunc: Any, method: str, inputs: tuple[Any, ...], how: dict[str, Any]) 
         result = _called(ufunc, inputs, fmt)
     if out is not None:
         results = result if isinstance(result, tuple) else (result,)
+        if method in ("reduce", "accumulate") and (o := out[0]) is not None and np.shape(o) != np.shape(result):
+            raise ValueError(f"out has the shape {np.shape(o)}, the result has {np.shape(result)}")
         filled = tuple(r if o is None else _fill(o, r, where) for o, r in zip(out, results, strict=True))
         return filled if isinstance(result, tuple) else filled[0]
     if where is not True:
@@ -228,15 +243,21 @@ def _reduced(ufunc: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     if not rows.shape[1]:
         raise ValueError(f"numpy.{ufunc.__name__}.reduce of no elements has no value")
     keys = order(rows, fmt)
-    largest = ufunc in (np.maximum, np.fmax)
-    if ufunc in (np.fmax, np.fmin):
-        keys = np.where(np.isnan(keys), -np.inf if largest else np.inf, keys)
-    at = keys.argmax(axis=1) if largest else keys.argmin(axis=1)
+    with np.errstate(invalid="ignore"):
+        extreme = ufunc.reduce(keys, axis=1, keepdims=True)
+    found = (keys == extreme) | np.isnan(keys) & np.isnan(extreme)
+    # Of two zeros the positive one is the larger, as it is to the ufunc itself.
+    better = found & (np.signbit(keys) == (ufunc in (np.minimum, np.fmin)))
+    at = np.where(better.any(axis=1), better.argmax(axis=1), found.argmax(axis=1))
     return _wrap(rows[np.arange(len(rows)), at].reshape(shape), fmt)
 
 
 def _accumulated(ufunc: Any, x: Any, axis: int) -> Any:
     """Step by step, each result rounded, as NumPy's accumulate is defined."""
+    if ufunc in (np.logical_and, np.logical_or, np.logical_xor):
+        return ufunc.accumulate(np.not_equal(x, 0), axis=axis)
+    if ufunc in _COMPARISONS or ufunc.nin != 2 or ufunc.nout != 1:
+        raise TypeError(f"numpy.{ufunc.__name__}.accumulate is not for an Array")
     codes = np.moveaxis(x.codes, axis, 0)
     found = np.array(codes)
     for i in range(1, len(found)):

@@ -61,6 +61,10 @@ def operand(x: Any, fmt: Format, weak: bool = False) -> Any:
             raise mixed(fmt, x.format)
         return x.codes
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+        if isinstance(x, int) and abs(x) > 2**53:
+            from .exact import number
+
+            x = number(x)
         return encode(x, fmt)
     found = x if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x)
     name = dtype_name(found.dtype)
@@ -85,6 +89,6 @@ def order(codes: Any, fmt: Format) -> Any:
 def _ranks(fmt: Format) -> Any:
     """For each code its rank among all values; zeros are equal."""
     sign = (fmt.max_code + 1) // 2 if fmt.signed else fmt.max_code + 1
-    ranks = np.array([code if code < sign else sign - code for code in range(fmt.max_code + 1)], np.float64)
+    ranks = np.array([code if code < sign else -float(code - sign) for code in range(fmt.max_code + 1)], np.float64)
     ranks[[fmt.classify(code) == "nan" for code in range(fmt.max_code + 1)]] = np.nan
     return ranks
