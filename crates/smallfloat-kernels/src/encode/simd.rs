@@ -98,7 +98,10 @@ impl SimdEncoder {
             let mask = if draw == Draw::A {
                 u32::MAX << (32 - bits)
             } else {
-                level.vectorize(|| draw.decide(bits, words));
+                level.vectorize(
+                    #[inline(always)]
+                    || draw.decide(bits, words),
+                );
                 u32::MAX
             };
             let tally = self.machine.encode_random(

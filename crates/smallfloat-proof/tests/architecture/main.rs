@@ -201,6 +201,26 @@ fn libraries_name_no_command_and_no_option() {
     assert!(scanned > 150, "scanned only {scanned} files");
 }
 
+/// A closure that is called and not inlined is compiled for the portable level.
+#[test]
+fn loops_for_a_level_are_inlined() {
+    let mut seen = 0;
+    for package in packages() {
+        let mut sources = Vec::new();
+        files(&package.folder.join("src"), "rs", &mut sources);
+        for path in sources {
+            let code = code_only(&fs::read_to_string(&path).expect("a source file"));
+            for call in code.split(".vectorize(").skip(1) {
+                let passed_on = call.starts_with("run)");
+                seen += usize::from(!passed_on);
+                let is_inlined = call.trim_start().starts_with("#[inline(always)]");
+                assert!(passed_on || is_inlined, "{}: {:.60}", path.display(), call.trim_start());
+            }
+        }
+    }
+    assert!(seen > 20, "saw only {seen} loops");
+}
+
 #[test]
 fn the_scan_sees_code_and_nothing_else() {
     let word = |source: &str| has_word(&code_only(source), "unsafe");
