@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use smallfloat::ops::{Operation, Semantics};
+use smallfloat::ops::Operation;
 use smallfloat::{Format, Rounding, Subnormals, Tininess};
 
 use super::module::{Module, decimal, extend, signed, signed_bits, slice};
@@ -52,11 +52,9 @@ impl Term {
 /// looks at before it takes all others together.
 pub(super) struct Task<'a> {
     pub(super) operation: Operation,
-    pub(super) semantics: Semantics,
     pub(super) operands: &'a [Operand<'a>],
     pub(super) result: &'a Operand<'a>,
     pub(super) rounding: Rounding,
-    pub(super) keeps_negative_zero: bool,
     pub(super) tininess: Tininess,
 }
 
@@ -106,7 +104,7 @@ impl Exact {
     fn converted(module: &mut Module, task: &Task<'_>) -> Self {
         let x = &task.operands[0];
         let (low, high) = (x.exponents().0 + offsets(task).0, x.exponents().1 + offsets(task).1);
-        let sign = operand_sign(module, x, task);
+        let sign = operand_sign(x);
         let exponent = vec![Term::plus(&x.signal("exponent"), x.format.exponent_bits())];
         let bits = x.significand_bits();
         let mut exact = Self {
@@ -255,6 +253,9 @@ impl Exact {
         for term in &self.exponent {
             if term.is_signed && is_signed {
                 add(false, &resized(&term.signal, term.bits, bits));
+            } else if term.is_signed && term.bits < bits {
+                let (top, more) = (term.bits - 1, bits - term.bits);
+                add(false, &format!("{{{{{more}{{{0}[{top}]}}}}, {0}}}", term.signal));
             } else {
                 add(term.is_negative, &signal(&term.signal, term.bits));
             }
@@ -296,19 +297,9 @@ impl Exact {
     }
 }
 
-/// The sign of an operand; p3109 semantics have no −0.
-pub(super) fn operand_sign(module: &mut Module, x: &Operand<'_>, task: &Task<'_>) -> Option<String> {
-    if !x.is_signed() {
-        return None;
-    }
-    let sign = x.signal("sign");
-    if task.semantics == Semantics::P3109 && x.format.has_negative_zero() && task.keeps_negative_zero {
-        let nonzero = x.signal("is_negative");
-        let comment = module.wire(&nonzero, 1, format!("{sign} && !{}", x.signal("is_zero")));
-        "the draft has one zero".clone_into(comment);
-        return Some(nonzero);
-    }
-    Some(sign)
+/// The sign of an operand. That of a zero has no effect where no result is −0.
+pub(super) fn operand_sign(x: &Operand<'_>) -> Option<String> {
+    x.is_signed().then(|| x.signal("sign"))
 }
 
 /// The exponent field of the lowest binade.

@@ -102,12 +102,10 @@ pub fn generate(specification: &Specification, name: &str) -> Result<Generated, 
 
     let task = Task {
         operation,
-        semantics: arithmetic.semantics,
         operands: &operands,
         result: &result,
         rounding: projection.rounding,
         tininess: call.flag_policy().tininess,
-        keeps_negative_zero: special::keeps_negative_zero(&to, projection),
     };
     let special = special::Special::new(specification, &task)?;
     let mut module = Module::new(name);

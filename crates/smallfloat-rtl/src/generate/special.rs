@@ -38,7 +38,7 @@ pub(super) struct Special {
 }
 
 /// Whether −0 is a result.
-pub(super) fn keeps_negative_zero(to: &Format, projection: &Projection) -> bool {
+fn keeps_negative_zero(to: &Format, projection: &Projection) -> bool {
     to.has_negative_zero() && projection.unrepresentable.negative_zero == NegativeZero::Keep
 }
 
@@ -47,7 +47,9 @@ impl Special {
         let call = specification.unit().operation();
         let refuse =
             |reason: &str| Error::NotGenerated { operation: call.to_string(), reason: reason.to_owned() };
-        let (to, projection, policy) = (task.result.format, call.projections()[0], call.flag_policy());
+        let to = task.result.format;
+        let (projection, policy) =
+            specification.rules().ok_or_else(|| refuse("operations without a projection are not"))?;
         let is_ieee = |format: &Format| format.specials() == Specials::Ieee;
         let has_payloads = is_ieee(&to) && task.operands.iter().any(|operand| is_ieee(&operand.format));
         if matches!(policy.nan, NanResult::Arm | NanResult::X86) && has_payloads {

@@ -1,7 +1,7 @@
 //! x + y, x − y and x · y + z: the addend with the smaller exponent is shifted to the other, and
 //! what falls below the last place stays as one bit, the sticky bit.
 
-use smallfloat::ops::{Operation, Semantics};
+use smallfloat::ops::Operation;
 use smallfloat::{RandomBits, Rounding};
 
 use super::exact::{Exact, Task, Term, are_aligned, operand_sign};
@@ -158,8 +158,8 @@ pub(super) fn declare(module: &mut Module, task: &Task<'_>) -> Exact {
     let plus = format!("{} + {}", term("larger_term"), term(&small));
 
     // The sum and its sign.
-    let x_sign = if is_fused { product_sign(module, x, y, task) } else { operand_sign(module, x, task) };
-    let y_sign = operand_sign(module, other, task).map_or_else(
+    let x_sign = if is_fused { product_sign(module, x, y) } else { operand_sign(x) };
+    let y_sign = operand_sign(other).map_or_else(
         || (task.operation == Operation::Subtract).then(|| "1'b1".to_owned()),
         |sign| Some(if task.operation == Operation::Subtract { format!("!{sign}") } else { sign }),
     );
@@ -279,7 +279,7 @@ fn product_zero(x: &Operand<'_>, y: &Operand<'_>) -> Option<String> {
 }
 
 /// Declares the sign of a product.
-fn product_sign(module: &mut Module, x: &Operand<'_>, y: &Operand<'_>, task: &Task<'_>) -> Option<String> {
+fn product_sign(module: &mut Module, x: &Operand<'_>, y: &Operand<'_>) -> Option<String> {
     let signs: Vec<String> = [x, y]
         .into_iter()
         .filter(|operand| operand.is_signed())
@@ -288,10 +288,7 @@ fn product_sign(module: &mut Module, x: &Operand<'_>, y: &Operand<'_>, task: &Ta
     if signs.is_empty() {
         return None;
     }
-    let sign = signs.join(" ^ ");
-    // The draft has one zero.
-    let zero = product_zero(x, y).filter(|_| task.semantics == Semantics::P3109 && task.keeps_negative_zero);
-    module.wire("product_sign", 1, zero.map_or_else(|| sign.clone(), |zero| format!("({sign}) && !{zero}")));
+    module.wire("product_sign", 1, signs.join(" ^ "));
     Some("product_sign".into())
 }
 

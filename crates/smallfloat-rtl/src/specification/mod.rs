@@ -26,7 +26,7 @@ mod text;
 
 use smallfloat::ops::{Operation, Semantics};
 use smallfloat::p3109::{BlockFunction, Function};
-use smallfloat::{DenormalRule, FlagOrder, Flags, Format, NanResult, NegativeZero};
+use smallfloat::{DenormalRule, FlagOrder, FlagPolicy, Flags, Format, NanResult, NegativeZero, Projection};
 use smallfloat_conformance::vectors::{FlagSet, UnitUnderTest};
 
 use crate::error::Error;
@@ -265,13 +265,7 @@ impl Specification {
             return None;
         }
         let is_p3109 = arithmetic.semantics == Semantics::P3109;
-        let (projection, policy) = (*operation.projection()?, operation.flag_policy());
-        let (projection, policy) = if is_p3109 {
-            // One zero, and NaNs without payloads.
-            (projection.with_negative_zero(NegativeZero::Positive), policy.with_nan(NanResult::Projection))
-        } else {
-            (projection, policy)
-        };
+        let (projection, policy) = self.rules()?;
         let target = Target {
             to: *operation.result()?,
             projection,
@@ -287,6 +281,17 @@ impl Specification {
             scale: arithmetic.scale,
             biased: self.bias_port.clone(),
         })
+    }
+
+    /// The projection and the policy of results: the draft's semantics have one zero, and NaNs
+    /// without payloads.
+    pub(crate) fn rules(&self) -> Option<(Projection, FlagPolicy)> {
+        let operation = self.unit.operation();
+        let (projection, policy) = (*operation.projection()?, operation.flag_policy());
+        if operation.arithmetic().semantics != Semantics::P3109 {
+            return Some((projection, policy));
+        }
+        Some((projection.with_negative_zero(NegativeZero::Positive), policy.with_nan(NanResult::Projection)))
     }
 
     fn not_specified(&self, reason: &str) -> Error {
