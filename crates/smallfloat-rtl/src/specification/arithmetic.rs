@@ -1,7 +1,7 @@
 //! Sums, products, and both at once: the exact result as an integer, rounded once.
 
 use smallfloat::ops::Operation;
-use smallfloat::{Exact, Flags, InvalidRule, MissingNan, NanResult, NanRule, ZeroTimesInfinity};
+use smallfloat::{Exact, Flags, InvalidRule, MissingNan, NanResult, NanRule, Specials, ZeroTimesInfinity};
 
 use super::key::Key;
 use super::operand::{OperandText, line};
@@ -354,22 +354,33 @@ fn nan_operand(
     let mut nan_sign = String::new();
     for operand in operands.iter().filter(|x| x.layout.format.has_nan()) {
         let name = &operand.name;
-        add(&mut nan_sign, format_args!("{name}_nan ? {name}_sign : "));
+        // The only NaN of a format stands for one sign.
+        let has_both = matches!(operand.layout.format.specials(), Specials::Ieee | Specials::NanAllOnes);
+        let sign = if has_both { format!("{name}_sign") } else { "1'b0".to_owned() };
+        add(&mut nan_sign, format_args!("{name}_nan ? {sign} : "));
     }
     let by_sign = |rule: [Rule; 2]| rule[0].code != rule[1].code;
     let rules = [nan(false), nan(true)];
-    let code = if target.policy.nan == NanResult::Projection || !target.to.has_nan() {
+    let mut projected = || {
         if by_sign(rules) && target.is_signed {
             declare(text, 1, "nan_sign", &format!("{nan_sign}1'b0"));
             format!("(nan_sign ? {} : {})", target.code(rules[1].code), target.code(rules[0].code))
         } else {
             target.code(rules[0].code)
         }
+    };
+    let code = if target.policy.nan == NanResult::Projection || !target.to.has_nan() {
+        projected()
     } else {
         let default = target.code(default_nan(target).expect("a processor's policy has one"));
-        match Quieting::new(target.policy, &target.to, &target.projection) {
+        match Quieting::new(target.policy, &target.to) {
             None => default,
-            Some(quieting) => chosen_nan(text, target, operation, operands, quieting, &default),
+            Some(quieting) => {
+                let nans = operands.iter().filter(|x| x.layout.format.has_nan());
+                let has_payloads = nans.clone().all(|x| quieting.quieted(x).is_some());
+                let without = if has_payloads { String::new() } else { projected() };
+                chosen_nan(text, target, operation, operands, quieting, [&default, &without])
+            }
         }
     };
     if target.mask.is_empty() {
@@ -397,7 +408,7 @@ fn nan_operand(
 /// A signaling NaN, as an expression.
 pub(super) fn signaling(operand: &OperandText) -> Option<String> {
     let format = &operand.layout.format;
-    matches!(format.specials(), smallfloat::Specials::Ieee).then(|| {
+    matches!(format.specials(), Specials::Ieee).then(|| {
         let name = &operand.name;
         format!("({name}_nan && !{name}_index[{}])", format.trailing_bits() - 1)
     })
@@ -410,7 +421,7 @@ fn chosen_nan(
     operation: Operation,
     operands: &[OperandText],
     quieting: Quieting,
-    default: &str,
+    [default, without]: [&str; 2],
 ) -> String {
     *text += &comment(4, "Which operand's NaN the result is, made quiet.");
     let is_arm = target.policy.nan == NanResult::Arm;
@@ -419,7 +430,7 @@ fn chosen_nan(
         order.rotate_right(1);
     }
     let mut value = String::new();
-    let quieted = |x: &OperandText| quieting.quieted(x).unwrap_or_else(|| default.to_owned());
+    let quieted = |x: &OperandText| quieting.quieted(x).unwrap_or_else(|| without.to_owned());
     if is_arm {
         for x in &order {
             if let Some(condition) = signaling(x) {
@@ -430,7 +441,7 @@ fn chosen_nan(
             add(&mut value, format_args!("product_invalid ? {default} : "));
         }
     }
-    for x in &order {
+    for x in order.iter().filter(|x| x.layout.format.has_nan()) {
         add(&mut value, format_args!("{}_nan ? {} : ", x.name, quieted(x)));
     }
     declare(text, target.to.width(), "nan_code", &format!("{value}{default}"));

@@ -82,7 +82,7 @@ pub(super) fn body(call: &Call) -> Result<String, String> {
                 flags = format!("(x_signaling ? {} : {flags})", of_signaling.1);
             }
         }
-        if let Some(quieting) = Quieting::new(target.policy, &target.to, &target.projection)
+        if let Some(quieting) = Quieting::new(target.policy, &target.to)
             && let Some(expression) = quieting.quieted(&operand)
         {
             code = expression;

@@ -1,6 +1,6 @@
 //! NaN results of Arm's and x86's policies: an operand's payload, made quiet.
 
-use smallfloat::{FlagPolicy, Format, NanResult, Projection, Specials};
+use smallfloat::{FlagPolicy, Format, NanResult, Specials};
 
 use super::operand::OperandText;
 use super::point::Layout;
@@ -13,7 +13,7 @@ pub(super) struct Quieting {
 
 impl Quieting {
     /// `None` where the projection or the canonical NaN holds.
-    pub(super) fn new(policy: FlagPolicy, to: &Format, _projection: &Projection) -> Option<Self> {
+    pub(super) fn new(policy: FlagPolicy, to: &Format) -> Option<Self> {
         let is_of_operand = matches!(policy.nan, NanResult::Arm | NanResult::X86);
         (is_of_operand && to.has_nan()).then(|| Self { to: Layout::new(to) })
     }

@@ -38,6 +38,11 @@ fn segments(key: &Key) -> Vec<Segment> {
             let t = format.trailing_bits();
             let mut all = Vec::new();
             let mut push = |index: u64, free_bits: u32| {
+                let mut index = index;
+                if layout.value(index).is_zero() && free_bits > 0 {
+                    // The lowest binade of a format without subnormals lacks its first value.
+                    index += 1;
+                }
                 let value = layout.value(index);
                 if !value.is_zero() {
                     let leading = value.leading() + scale;
@@ -179,7 +184,7 @@ pub(super) fn rounding(target: &Target, key: &Key) -> Result<String, String> {
     Ok(text)
 }
 
-/// The registers `position` and `sticky`.
+/// `position` and `sticky`: registers, or wires where both are constant.
 fn position(target: &Target, key: &Key, layout: &Layout, fraction: u32) -> String {
     let to = &target.to;
     let t = to.trailing_bits().cast_signed();
@@ -194,9 +199,6 @@ fn position(target: &Target, key: &Key, layout: &Layout, fraction: u32) -> Strin
             target.rounding_mode()
         ),
     );
-    line(&mut text, &format!("    reg [{}:0] position;", bits - 1));
-    line(&mut text, "    reg sticky;");
-    line(&mut text, "    always @* begin");
     let all = segments(key);
     let mut rows: Vec<(UBig, String, String, String)> = Vec::new();
     for Segment { start, leading, free_bits, step } in all {
@@ -246,6 +248,16 @@ fn position(target: &Target, key: &Key, layout: &Layout, fraction: u32) -> Strin
         };
         rows.push((start, value, rest, format!("from 2^{leading}")));
     }
+    let zero = literal(bits, &UBig::ZERO);
+    if rows.is_empty() {
+        // A process that reads nothing would never run.
+        declare(&mut text, bits, "position", &zero);
+        declare(&mut text, 1, "sticky", "1'b1");
+        return text;
+    }
+    line(&mut text, &format!("    reg [{}:0] position;", bits - 1));
+    line(&mut text, "    reg sticky;");
+    line(&mut text, "    always @* begin");
     let mut word = "if";
     for (start, value, rest, meaning) in rows.iter().rev() {
         line(&mut text, &format!("        {word} (m >= {}) begin // {meaning}", key_literal(start)));
@@ -253,17 +265,12 @@ fn position(target: &Target, key: &Key, layout: &Layout, fraction: u32) -> Strin
         line(&mut text, &format!("            sticky = {rest};"));
         word = "end else if";
     }
-    let zero = literal(bits, &UBig::ZERO);
-    if rows.is_empty() {
-        line(&mut text, &format!("        position = {zero};\n        sticky = 1'b1;"));
-    } else {
-        line(
-            &mut text,
-            &format!(
-                "        end else begin\n            position = {zero};\n            sticky = 1'b1;\n        end"
-            ),
-        );
-    }
+    line(
+        &mut text,
+        &format!(
+            "        end else begin\n            position = {zero};\n            sticky = 1'b1;\n        end"
+        ),
+    );
     line(&mut text, "    end");
     text
 }

@@ -381,6 +381,106 @@ fn flags_of_fma_are_the_cores() {
     }
 }
 
+/// The draft's semantics have one zero, whatever the formats and the rounding.
+#[test]
+fn generated_units_with_one_zero_are_the_cores() {
+    if !has("iverilog", "-V") {
+        return;
+    }
+    for rounding in ["NearestTiesToEven", "TowardNegative"] {
+        for operation in ["Multiply", "Add", "Subtract", "FMA"] {
+            let text = format!("{operation}<binary16, binary16, binary16, ({rounding}, SatNone)>");
+            let text = if operation == "FMA" { text.replacen('<', "<binary16, ", 1) } else { text };
+            let specification = specification(&text, "ieee-before");
+            let mut operands = some(&specification, 5_000);
+            operands.extend(corners(&specification));
+            check_generated(&specification, &operands);
+        }
+        let text = format!("Convert<binary16, bfloat16, ({rounding}, SatNone)>");
+        let specification = specification(&text, "ieee-before");
+        let mut operands = some(&specification, 5_000);
+        operands.extend(corners(&specification));
+        check_generated(&specification, &operands);
+    }
+    for text in ["Multiply<e4m3fn, semantics=p3109>", "Multiply<binary8p3se, e5m2, e5m2, semantics=p3109>"] {
+        let specification = specification(text, "riscv");
+        check_generated(&specification, &all(&specification));
+    }
+}
+
+/// An exponent below 0 on the scale of the first addend, in a result with more exponent bits.
+#[test]
+fn a_generated_sum_in_a_wide_range_is_the_cores() {
+    if !has("iverilog", "-V") {
+        return;
+    }
+    for text in [
+        "Add<e4m3fn, e5m2, binary16p5ue>",
+        "FMA<e4m3fn, e2m1fn, e5m2, binary16p5uf>",
+        "FMA<ieee:k=8,p=6, binary9p8se, e4m3fn, binary16p5uf, (TowardPositive, SatNone)>",
+    ] {
+        let specification = specification(text, "ieee-before");
+        let mut operands = some(&specification, 10_000);
+        operands.extend(corners(&specification));
+        check_generated(&specification, &operands);
+    }
+}
+
+/// All results are less than half of the smallest value, so that rounding looks at constants.
+#[test]
+fn results_that_are_always_tiny_are_the_cores() {
+    if !has("iverilog", "-V") {
+        return;
+    }
+    for text in [
+        "Convert<ieee:k=8,p=6, minifloat:k=13,p=8,bias=-100, (TowardPositive, SatNone)>",
+        "Multiply<e2m1fn, e2m1fn, minifloat:k=14,p=12,bias=-60,specials=ieee, (ToOdd, SatNone)>",
+    ] {
+        let specification = specification(text, "ieee-after");
+        check(&specification, &all(&specification));
+    }
+}
+
+/// A NaN without a payload is the projection's by the policies of processors too.
+#[test]
+fn nans_without_payloads_are_the_projections() {
+    if !has("iverilog", "-V") {
+        return;
+    }
+    for policy in ["x86", "arm", "ieee-before"] {
+        for text in [
+            "Multiply<e4m3fn>",
+            "Add<e4m3fn, e5m2, e4m3fn>",
+            "Multiply<e4m3fn, e5m2, e5m2>",
+            "Multiply<e4m3fnuz, binary6p2se, e5m2, semantics=ieee>",
+            "FMA<e4m3fn>",
+            "FMA<e5m2, e4m3fn, e5m2, binary16>",
+        ] {
+            let specification = specification(text, policy);
+            let mut operands = some(&specification, 2_000);
+            operands.extend(corners(&specification));
+            check(&specification, &operands);
+        }
+    }
+}
+
+/// The lowest binade of a format without subnormals begins above its zero.
+#[test]
+fn operands_without_subnormals_are_the_cores() {
+    if !has("iverilog", "-V") {
+        return;
+    }
+    let without = "minifloat:k=8,p=4,bias=7,subnormals=none";
+    for text in [
+        format!("Convert<{without}, binary16>"),
+        format!("Convert<{without}, binary13p3se>"),
+        format!("Multiply<{without}, {without}, bfloat16>"),
+    ] {
+        let specification = specification(&text, "ieee-before");
+        check(&specification, &all(&specification));
+    }
+}
+
 #[test]
 fn dot_products_are_the_cores() {
     if !has("iverilog", "-V") {
