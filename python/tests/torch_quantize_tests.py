@@ -427,3 +427,28 @@ def test_a_parameter_of_numbers_is_no_codes():
     model[0].weight = nn.Parameter(model[0]._parameters["weight"].clone(), requires_grad=False)
     model[0].bias = nn.Parameter(torch.ones(8))
     assert torch.equal(model[0].weight, kept) and model[0].bias.sum() == 8
+
+
+@pytest.mark.parametrize("before", ["mxfp8-e4m3", "mxfp4", "e5m2", "bfloat16", "nvfp4"])
+@pytest.mark.parametrize("scheme", ["mxfp8-e4m3", "mxfp4", "e5m2", "nvfp4"])
+def test_files_go_into_quantized_models(tmp_path, before, scheme):
+    """Whatever the model's weights were stored as, they are the file's then."""
+    written, read = (torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.Linear(32, 8)).to(dtype) for dtype in (torch.float32, torch.bfloat16))
+    sft.quantize_(written, scheme)
+    sft.save(written, tmp_path / "a.safetensors")
+    sft.quantize_(read, before)
+    sft.load_(read, tmp_path / "a.safetensors")
+    for one, other in zip(written, read, strict=True):
+        assert other.weight.dtype == torch.bfloat16 and torch.equal(other.weight, one.weight.bfloat16())
+    assert list(read.state_dict()) == list(written.state_dict())
+    x = torch.randn(3, 64)
+    read.load_state_dict(written.state_dict())
+    assert torch.equal(read.bfloat16()(x.bfloat16()), written.bfloat16()(x.bfloat16()))
+
+
+def test_what_is_no_model_and_no_tensor():
+    for function in (sft.quantize_, sft.fake_quantize_):
+        with pytest.raises(TypeError, match="model must be a torch.nn.Module, not Tensor: smallfloat.quantize"):
+            function(torch.ones(2, 32), "mxfp4")
+    with pytest.raises(TypeError, match="x must be a tensor, not list"):
+        sft.fake_quantize([1.0], "mxfp4")

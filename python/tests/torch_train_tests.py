@@ -281,3 +281,17 @@ def test_fsdp2_on_two_ranks(tmp_path):
         print(f"\nFSDP2, {how['weight_format']}: {a[i]['held']} and {b[i]['held']} bytes on two ranks, {held} on one")
     for config in qa:
         assert qa[config][0] and qb[config][0] and qa[config][1] == qb[config][1] == 32 and qa[config][2] == torch.uint8
+
+
+def test_states_of_other_models():
+    """A state whose weights have other shapes is refused before anything changes."""
+    small, large = (torch.nn.Linear(n, 3) for n in (4, 8))
+    optimizers = [sft.SmallOptimizer(torch.optim.SGD(net.parameters()), weight_format="bfloat16", seed=1) for net in (small, large)]
+    before = small.weight.detach().clone()
+    for packed in (False, True):
+        if packed:
+            optimizers[0].pack()
+        with pytest.raises(ValueError, match=r"parameter 0 has the shape \[3, 4\], and \[3, 8\] in the state"):
+            optimizers[0].load_state_dict(optimizers[1].state_dict())
+    optimizers[0].unpack()
+    assert torch.equal(small.weight, before)

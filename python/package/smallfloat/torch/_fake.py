@@ -181,6 +181,8 @@ def fake_quantize(
     >>> sft.fake_quantize(torch.tensor([[1.0, 1.1, 300.0, 0.01]]), "mxfp4", granularity="block:2")
     tensor([[  1.,   1., 256.,   0.]])
     """
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x must be a tensor, not {type(x).__name__}")
     check_nonfinite(nonfinite)
     how: dict[str, Any] = {"preset": preset, "rounding": rounding, "saturation": saturation}
     if not scales and _is_format(fmt):

@@ -379,6 +379,14 @@ class SmallOptimizer:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes what `state_dict` gave, and the weights with it."""
         parameters = dict(self._parameters())
+        for index, name, held in state["codes"]:
+            if name == _WEIGHT and index in parameters:
+                known = self._codes.get((index, name))
+                ours = parameters[index].shape if known is None else known.codes.shape
+                if ours != held["codes"].shape:
+                    raise ValueError(
+                        f"weight of parameter {index} has the shape {list(ours)}, and {list(held['codes'].shape)} in the state"
+                    )
         self.optimizer.load_state_dict(state["optimizer"])
         self.steps, self.seed = state["steps"], state["seed"]
         self._codes = {

@@ -309,6 +309,8 @@ def _choose(
     model: nn.Module, config: Config, include: Any, exclude: Any
 ) -> tuple[list[_Chosen], list[tuple[str, nn.Module, str, str]]]:
     """The parameters to quantize, and those that are left, with reasons."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}: smallfloat.quantize takes tensors")
     include, exclude = patterns(include, "include"), patterns(exclude, "exclude")
     chosen, left, found = [], [], set()
     for prefix, module in model.named_modules():
@@ -439,22 +441,32 @@ def _check(refused: list[tuple[str, torch.Tensor]]) -> None:
             raise ValueError(f"{path}: it has negative elements, which the format does not have")
 
 
+def _weight_of(module: nn.Module, name: str) -> tuple[torch.dtype, tuple[int, ...]]:
+    """The dtype and the shape of a weight for its layer, also where it is stored as codes."""
+    if isinstance(module, _Stored) and name in module._layouts:
+        return module._dtypes[name], module._shapes[name]
+    parameter = module._parameters[name]
+    return parameter.dtype, tuple(parameter.shape)
+
+
 def _install(
     module: nn.Module, name: str, layout: Layout, entry: Mapping[str, Any], parts: Mapping[str, torch.Tensor]
 ) -> None:
     """Puts codes and scales into a module in the place of a weight."""
-    parameter, base = module._parameters[name], _base(module)
+    (dtype, shape), base = _weight_of(module, name), _base(module)
     seen = {name} | (set(module._seen) if isinstance(module, _Stored) else set())
     if not isinstance(module, _Stored):
         for fact in ("_configs", "_nonfinite"):
             module.__dict__.pop(fact, None)
         module._layouts, module._entries, module._dtypes, module._shapes = {}, {}, {}, {}
     module._layouts[name], module._entries[name] = layout, dict(entry)
-    module._dtypes[name], module._shapes[name] = parameter.dtype, tuple(parameter.shape)
+    module._dtypes[name], module._shapes[name] = dtype, shape
     module._parameters[name] = parts[""]
     for suffix in _SUFFIXES:
         if suffix in parts:
             module._buffers[name + suffix] = parts[suffix]
+        else:
+            module._buffers.pop(name + suffix, None)
     module.__class__ = _changed_class(_Stored, base, tuple(sorted(seen)))
 
 
@@ -514,13 +526,13 @@ def prepare_(model: nn.Module, entries: Mapping[str, Mapping[str, Any]]) -> None
         module = model.get_submodule(prefix)
         if name not in _weights(module):
             raise ValueError(f"{path} is not a weight of this model that can be quantized")
-        parameter = module._parameters[name]
-        if "weight" in entry and list(parameter.shape) != list(entry["weight"]):
-            raise ValueError(f"{path} has the shape {list(parameter.shape)}, the stored weight {list(entry['weight'])}")
-        if parameter.numel() != math.prod(entry["shape"]):
-            raise ValueError(f"{path} has the shape {list(parameter.shape)}, the stored tensor {list(entry['shape'])}")
+        shape, device = list(_weight_of(module, name)[1]), module._parameters[name].device
+        if "weight" in entry and shape != list(entry["weight"]):
+            raise ValueError(f"{path} has the shape {shape}, the stored weight {list(entry['weight'])}")
+        if math.prod(shape) != math.prod(entry["shape"]):
+            raise ValueError(f"{path} has the shape {shape}, the stored tensor {list(entry['shape'])}")
         layout = Layout.of(dict(entry), tuple(entry["shape"]))
-        parts = {suffix: x.to(parameter.device) for suffix, x in _empty(layout, entry).items()}
+        parts = {suffix: x.to(device) for suffix, x in _empty(layout, entry).items()}
         parts[""] = nn.Parameter(parts[""], requires_grad=False)
         _install(module, name, layout, {key: entry[key] for key in entry if key not in ("dtype", "weight")}, parts)
         if "dtype" in entry:
