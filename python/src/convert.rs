@@ -455,6 +455,9 @@ conversion! {
         let (x, kind) = keywords.numbers(x, fmt)?;
         let words = keywords.words_for(&x)?;
         let task = Task::new(&format, &keywords, words.as_ref())?;
+        if let Some(out) = out {
+            interop(py)?.call_method1("check_typed_output", (out, fmt))?;
+        }
         let mut output = Output::new(py, out, x.shape(), code_dtype(py, &format), &[&x])?;
         let leave = |output: Output<'py>| match (output.finish(&x)?, typed && out.is_none()) {
             (codes, true) => interop(py)?.call_method1("typed", (codes, fmt)),

@@ -1,7 +1,6 @@
 """What a newcomer tries with `Array` and files at their edges: results as NumPy defines them, or a
 word of why not."""
 
-import operator
 from decimal import Decimal
 from fractions import Fraction
 
@@ -108,3 +107,24 @@ def test_masks_do_not_go_into_files(tmp_path):
     with pytest.raises(TypeError, match="'x' is a masked array"):
         sf.save(tmp_path / "a.safetensors", {"x": np.ma.array([1.0, 2.0], mask=[True, False])})
     assert not list(tmp_path.iterdir())
+
+
+def test_outputs_of_another_format():
+    """Codes never go into an array whose dtype gives them another meaning."""
+    x = np.array([0.5, 1.1], np.float32)
+    for fmt, dtype in (("e5m2", ml_dtypes.float8_e4m3fn), ("shp:bias=20", np.float16), ("bfloat16", np.float16), ("e2m3fn", ml_dtypes.float6_e3m2fn)):
+        out = np.zeros(2, dtype)
+        with pytest.raises(TypeError, match=f"out has the dtype {np.dtype(dtype)}, which is not {fmt}"):
+            sf.encode(x, fmt, out=out)
+        assert not out.astype(np.float32).any()
+    for fmt, dtype in (("e5m2", ml_dtypes.float8_e5m2), ("binary16", np.float16), ("bfloat16", ml_dtypes.bfloat16)):
+        out = np.zeros(2, dtype)
+        assert sf.encode(x, fmt, out=out) is out and same_numbers(out.astype(np.float32), x.astype(dtype).astype(np.float32))
+
+
+def test_products_of_vectors_are_scalars():
+    x = sf.encode([1.0, 2.0, 3.0], "e5m2")
+    for product in (sf.dot, sf.matmul):
+        assert isinstance(product(x, x, "e5m2"), np.float32) and product(x, x, "e5m2") == 14
+        assert isinstance(product(x, x, "e5m2", to="e5m2"), np.uint8)
+        assert product(sf.Array(x, "e5m2"), sf.Array(x, "e5m2"), to="e5m2").shape == ()

@@ -432,3 +432,21 @@ def test_round_takes_tensors():
     with pytest.raises(TypeError, match="x must be a tensor, not list: smallfloat without torch"):
         sft.round([1.0], "e4m3fn")
     assert not sft.round(torch.ones(2, requires_grad=True), "e4m3fn").requires_grad
+
+
+def test_outputs_of_another_format():
+    out = torch.zeros(1).to(torch.float8_e4m3fn)
+    with pytest.raises(TypeError, match="out has the dtype torch.float8_e4m3fn, which is not e5m2"):
+        sf.encode(torch.ones(1), "e5m2", out=out)
+    assert sf.encode(torch.ones(1), "e4m3fn", out=out).float().tolist() == [1.0]
+
+
+def test_tensors_without_numbers():
+    """They are told where there is more than smallfloat's own functions can do."""
+    x = torch.ones(2, 3)
+    with pytest.raises(TypeError, match="no numbers at hand .* smallfloat.torch"):
+        sf.encode(x.to("meta"), "e4m3fn")
+    with pytest.raises(TypeError, match="no numbers at hand"):
+        torch.vmap(lambda row: sf.round(row, "e4m3fn"))(x)
+    with torch._subclasses.fake_tensor.FakeTensorMode(), pytest.raises(TypeError, match="no numbers at hand"):
+        sf.encode(torch.empty(3), "e4m3fn")

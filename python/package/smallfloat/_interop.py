@@ -97,9 +97,21 @@ def enter(x: Any) -> tuple[np.ndarray, Callable[[Any], Any] | None]:
 def _from_torch(x: Any) -> np.ndarray:
     import torch
 
-    x = x.detach().resolve_neg()
-    if x.device.type != "cpu":
-        x = x.cpu()
+    try:
+        return _strided(x.detach().resolve_neg().cpu())
+    except (RuntimeError, NotImplementedError) as error:
+        if x.is_meta or type(x) not in (torch.Tensor, torch.nn.Parameter) or torch._C._functorch.is_functorch_wrapped_tensor(x):
+            raise TypeError(
+                "this tensor has no numbers at hand (it is on the device meta, or stands for another in vmap or while "
+                "it is traced): take the functions of smallfloat.torch"
+            ) from error
+        raise
+
+
+def _strided(x: Any) -> Any:
+    """The array in a tensor's memory."""
+    import torch
+
     if x.dtype == torch.bfloat16:
         ml_dtypes = sys.modules.get("ml_dtypes") or _ml_dtypes("torch.bfloat16 tensors")
         return x.view(torch.uint16).numpy().view(ml_dtypes.bfloat16)
@@ -263,6 +275,15 @@ def output(out: Any, dtype: np.dtype) -> np.ndarray:
     if dtype.kind == "u" and array.dtype.itemsize == dtype.itemsize and dtype_name(array.dtype) is not None:
         return array.view(dtype)
     raise TypeError(f"out must have the dtype {dtype}, not {array.dtype}")
+
+
+def check_typed_output(out: Any, fmt: Any) -> None:
+    """Refuses an array whose dtype is another format: its numbers would not be the results."""
+    fmt = fmt if isinstance(fmt, Format) else Format(fmt)
+    dtype = getattr(out, "dtype", None)
+    name = dtype_name(dtype) if dtype is not None and dtype.itemsize == fmt.dtype.itemsize else None
+    if name is not None and Format(name) != fmt:
+        raise TypeError(f"out has the dtype {dtype}, which is not {fmt}: give an array of {fmt.dtype}")
 
 
 def copy_into(out: np.ndarray, result: np.ndarray) -> None:

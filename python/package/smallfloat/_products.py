@@ -99,7 +99,7 @@ def matmul(
         result = result[..., 0, :]
     if column:
         result = result[..., 0]
-    return leave(result)
+    return leave(result[()])
 
 
 def _enter(x: Any, fmt: Format, to: Format) -> tuple[Any, Any]:
