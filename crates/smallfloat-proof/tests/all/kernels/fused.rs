@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use sha2::{Digest, Sha256};
 use smallfloat::formats::{BINARY32, TF32};
 use smallfloat::{Format, Specials};
-use smallfloat_kernels::{Fused, FusedDot, Gpu, GroupSum, MatrixUnit, ScaledDot};
+use smallfloat_kernels::{Fused, FusedDot, GroupSum, MatrixUnit, ScaledDot};
 use smallfloat_proof::{check_all, extensive};
 
 const FILE: &str = include_str!("../../../data/fused-digests.csv");
