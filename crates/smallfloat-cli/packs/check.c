@@ -14,8 +14,8 @@
 enum { FIELDS = 80, SHOWN = 5 };
 
 /* Computes the results of a vector. `name` is that of its file without `.txt`. Flags are bits: 0
- * inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid. Returns 0 for a name that it
- * does not implement, else 1. */
+ * inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid. Returns 0, from the first vector
+ * on, for a name that it does not implement, else 1. */
 int unit(const char *name, const uint64_t *operands, uint64_t *results, unsigned *flags);
 
 /* SHA-256 (FIPS 180-4). */
@@ -79,7 +79,7 @@ static int agree(uint64_t found, uint64_t wanted, int digits, const row *r) {
     if (found == wanted) return 1;
     if (r->nan[0] == '-') return 0;
     uint64_t nan = strtoull(r->nan, NULL, 16);
-    return (found & mask) > nan && (wanted & mask) > nan;
+    return found <= 2 * mask + 1 && (found & mask) > nan && (wanted & mask) > nan;
 }
 
 /* Checks a file: the number of differences, -1 if it is damaged, -2 if it is not implemented. */
@@ -103,8 +103,9 @@ static long check(const row *r) {
             values[count++] = strtoull(p, NULL, 16);
         }
         if (count != r->operands + r->results + 1) { fclose(file); return -1; }
-        if (!unit(r->name, values, results, &flags)) { fclose(file); return -2; }
-        int same = strcmp(r->flags, "flags") != 0 || flags == values[count - 1];
+        int answers = unit(r->name, values, results, &flags);
+        if (!answers && lines == 1) { fclose(file); return -2; }
+        int same = answers && (strcmp(r->flags, "flags") != 0 || flags == values[count - 1]);
         for (int i = 0; i < r->results; i++)
             same = same && agree(results[i], values[r->operands + i], digits[r->operands + i], r);
         if (!same && ++wrong <= SHOWN) {

@@ -104,6 +104,22 @@ fn the_checker_in_python() {
     assert_eq!(changed.status.code(), Some(2), "{}", shown(&changed));
     assert!(shown(&changed).contains("not the 256 vectors"), "{}", shown(&changed));
 
+    // Codes of too many bits are no NaN, and a unit that answers answers all.
+    for (answer, said) in [
+        ("[codes[0] | 0x100] if codes[0] & 0x7f == 0x7f else codes", "65536 vectors, 16766 differ"),
+        ("codes if operands[0] < 0x8000 else None", "65536 vectors, 32768 differ"),
+    ] {
+        let other = format!(
+            "import importlib.util\nspec = importlib.util.spec_from_file_location('right', {unit:?})\n\
+             right = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(right)\n\
+             def unit(name, operands):\n    codes = right.unit(name, operands)\n    return {answer}\n"
+        );
+        fs::write(folder.join("other.py"), other).expect("a unit");
+        let found = run(&folder, "python3", &["check.py", "other.py", "binary16-to-e4m3"], None);
+        assert_eq!(found.status.code(), Some(1), "{}", shown(&found));
+        assert!(shown(&found).contains(said), "{}", shown(&found));
+    }
+
     let p3109 = pack("p3109", temporary.path());
     let found = run(
         &p3109,
@@ -137,6 +153,21 @@ fn the_checker_in_c() {
         assert_eq!(found.status.code(), Some(status), "{options:?}: {}", shown(&found));
         assert!(shown(&found).contains(said), "{options:?}: {}", shown(&found));
     }
+    // Codes of too many bits are no NaN, and a unit that answers answers all.
+    for answer in
+        ["results[0] |= (results[0] & 0x7f) > 0x7c ? ~0xffull : 0", "if (operands[1] > 0x7000) return 0"]
+    {
+        let other = format!(
+            "#define unit right\n#include \"{unit}\"\n#undef unit\n\
+             int unit(const char *name, const uint64_t *operands, uint64_t *results, unsigned *flags) {{\n\
+             int answers = right(name, operands, results, flags);\n{answer};\nreturn answers;\n}}\n"
+        );
+        fs::write(folder.join("other.c"), other).expect("a unit");
+        let built = run(&folder, "cc", &["-O2", "check.c", "other.c", "-o", "check"], None);
+        assert!(built.status.success(), "{}", shown(&built));
+        let found = run(&folder, "./check", &["vfncvtbf16-e5m2"], None);
+        assert_eq!(found.status.code(), Some(1), "{answer}: {}", shown(&found));
+    }
     let path = folder.join("vfwcvtbf16-e4m3.txt");
     let text = fs::read_to_string(&path).expect("vectors");
     fs::write(&path, text.replacen("\n01 ", "\n00 ", 1)).expect("a changed file");
@@ -158,6 +189,7 @@ fn the_checker_in_systemverilog() {
     for (name, mutation, said) in [
         ("e4m3-to-binary32", 0, "256 vectors, 0 differ"),
         ("e4m3-to-binary32", 1, "256 vectors, 14 differ"),
+        ("e4m3-to-binary32", 2, "256 vectors, 2 differ"),
         ("binary32-to-e5m2", 0, "50000 vectors, 0 differ"),
         ("binary32-to-e5m2", 1, "50000 vectors, "),
     ] {

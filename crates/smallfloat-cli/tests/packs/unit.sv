@@ -19,8 +19,8 @@ module unit #(
             // A subnormal m · 2^-9: its highest bit becomes the hidden one.
             wire [30:0] tiny = m[2] ? {8'd120, m[1:0], 21'd0} : m[1] ? {8'd119, m[0], 22'd0} : m[0] ? {8'd118, 23'd0} : 31'd0;
             wire [30:0] normal = {8'd120 + {4'd0, e}, m, 20'd0};
-            wire [30:0] number = e == 0 ? (MUTATION ? 31'd0 : tiny) : normal;
-            assign results = {992'd0, &x[6:0] ? {x[7], 31'h7fc00000} : {x[7], number}};
+            wire [30:0] number = e == 0 ? (MUTATION == 1 ? 31'd0 : tiny) : normal;
+            assign results = {992'd0, &x[6:0] ? {MUTATION == 2 ? 1'bx : x[7], 31'h7fc00000} : {x[7], number}};
             assign flags = 8'd0;
         end else begin : narrowing
             wire [7:0] code;
