@@ -153,20 +153,25 @@ fn the_checker_in_c() {
         assert_eq!(found.status.code(), Some(status), "{options:?}: {}", shown(&found));
         assert!(shown(&found).contains(said), "{options:?}: {}", shown(&found));
     }
-    // Codes of too many bits are no NaN, and a unit that answers answers all.
-    for answer in
-        ["results[0] |= (results[0] & 0x7f) > 0x7c ? ~0xffull : 0", "if (operands[1] > 0x7000) return 0"]
-    {
+    // A unit that answers answers all; codes of too many bits are no NaN.
+    let ofp8 = pack("ofp8", temporary.path());
+    let wide = "results[0] = right(\"vfwcvtbf16-e4m3\", operands, results, flags) ? results[0] << 16 : 0; \
+                answers = 1; if ((results[0] << 1 & 0xffffffff) > 0xff000000) results[0] |= 1ull << 32";
+    for (folder, name, answer, said) in [
+        (&folder, "vfncvtbf16-e5m2", "if (operands[1] > 0x7000) return 0", "327680 vectors, "),
+        (&ofp8, "e4m3-to-binary32", wide, "256 vectors, 2 differ"),
+    ] {
         let other = format!(
             "#define unit right\n#include \"{unit}\"\n#undef unit\n\
              int unit(const char *name, const uint64_t *operands, uint64_t *results, unsigned *flags) {{\n\
              int answers = right(name, operands, results, flags);\n{answer};\nreturn answers;\n}}\n"
         );
         fs::write(folder.join("other.c"), other).expect("a unit");
-        let built = run(&folder, "cc", &["-O2", "check.c", "other.c", "-o", "check"], None);
+        let built = run(folder, "cc", &["-O2", "check.c", "other.c", "-o", "check"], None);
         assert!(built.status.success(), "{}", shown(&built));
-        let found = run(&folder, "./check", &["vfncvtbf16-e5m2"], None);
+        let found = run(folder, "./check", &[name], None);
         assert_eq!(found.status.code(), Some(1), "{answer}: {}", shown(&found));
+        assert!(shown(&found).contains(said), "{answer}: {}", shown(&found));
     }
     let path = folder.join("vfwcvtbf16-e4m3.txt");
     let text = fs::read_to_string(&path).expect("vectors");
