@@ -128,8 +128,13 @@ impl OperandText {
         let Magnitude { unit, shift_bits, .. } = self.magnitude();
         let mut text =
             format!("    // The magnitude of {name}: significand * 2^shift in units of 2^{unit}.\n");
-        let field =
-            if index_bits > t { format!("{name}_index[{}:{t}]", t + shift_bits - 1) } else { "1'b0".into() };
+        let index = format!("{name}_index");
+        let field = match index_bits - t {
+            0 => "1'b0".to_owned(),
+            // One bit is no vector, of which parts could be taken.
+            1 if t == 0 => index.clone(),
+            _ => format!("{index}[{}:{t}]", t + shift_bits - 1),
+        };
         declare(&mut text, shift_bits, &format!("{name}_field"), &field);
         let field_zero = format!("{name}_field == {}", literal(shift_bits, &UBig::ZERO));
         let hidden = if self.has_plain_field_0() {
@@ -138,7 +143,7 @@ impl OperandText {
             format!("!({field_zero})")
         };
         let trailing = (t > 0).then(|| {
-            let bits = low(&format!("{name}_index"), t);
+            let bits = low(&index, t);
             match format.subnormals() {
                 Subnormals::Flush => format!("({name}_zero ? {} : {bits})", literal(t, &UBig::ZERO)),
                 _ => bits,

@@ -464,6 +464,23 @@ fn nans_without_payloads_are_the_projections() {
     }
 }
 
+/// Operands whose code without the sign is one bit.
+#[test]
+fn operands_of_two_bits_are_the_cores() {
+    if !has("iverilog", "-V") {
+        return;
+    }
+    let short = "minifloat:k=2,p=1,bias=0,specials=finite";
+    for text in [
+        format!("Multiply<e4m3fn, {short}, e5m2>"),
+        format!("Add<{short}, e2m1fn, e4m3fn>"),
+        format!("Convert<{short}, e4m3fn>"),
+    ] {
+        let specification = specification(&text, "ieee-before");
+        check(&specification, &all(&specification));
+    }
+}
+
 /// The lowest binade of a format without subnormals begins above its zero.
 #[test]
 fn operands_without_subnormals_are_the_cores() {
