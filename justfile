@@ -164,7 +164,7 @@ training-fashion folder="/usr/share/datasets/fashion-mnist" *options:
     { echo "\`just training-fashion\`, $(date +%F)."; echo; scripts/evidence/training target/fashion.json hopper=target/fashion-hopper.json; } | \
         scripts/evidence/section docs/evidence/models.md training-fashion
 
-# Presets on Fashion-MNIST, five epochs of a small convolutional net: 7 runs, an hour of a core. May be stopped and called again.
+# Presets on Fashion-MNIST, five epochs of a small convolutional net: 7 runs, half an hour of a core. May be stopped and called again.
 training-fashion-cnn folder="/usr/share/datasets/fashion-mnist" *options:
     cargo run --release -- train --data {{folder}} --model cnn --steps 2344 --threads 1 --checkpoint target/training-fashion-cnn --resume --overwrite \
         --report target/fashion-cnn.json \
