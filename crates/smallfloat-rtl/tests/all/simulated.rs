@@ -187,6 +187,12 @@ fn corners(specification: &Specification) -> Vec<Vec<u64>> {
     rows
 }
 
+fn some_and_corners(specification: &Specification, count: u64) -> Vec<Vec<u64>> {
+    let mut operands = some(specification, count);
+    operands.extend(corners(specification));
+    operands
+}
+
 fn specification(text: &str, flags: &str) -> Specification {
     let unit = UnitUnderTest::new(text.parse().expect(text), None).expect(text);
     let policy: FlagPolicy = flags.parse().expect(flags);
@@ -349,9 +355,7 @@ fn generated_fma_is_the_cores() {
         ("FMA<cfloat8_1_5_2:bias=3, cfloat8_1_4_3:bias=7, shp:bias=31, cfloat8_1_4_3:bias=2>", "tesla"),
     ] {
         let specification = specification(text, policy);
-        let mut operands = some(&specification, 20_000);
-        operands.extend(corners(&specification));
-        check_generated(&specification, &operands);
+        check_generated(&specification, &some_and_corners(&specification, 20_000));
     }
     let stochastic = Rounding::stochastic_a(5).expect("a number of bits");
     for text in ["FMA<e4m3fn>", "FMA<cfloat8_1_4_3:bias=7>"] {
@@ -392,15 +396,11 @@ fn generated_units_with_one_zero_are_the_cores() {
             let text = format!("{operation}<binary16, binary16, binary16, ({rounding}, SatNone)>");
             let text = if operation == "FMA" { text.replacen('<', "<binary16, ", 1) } else { text };
             let specification = specification(&text, "ieee-before");
-            let mut operands = some(&specification, 5_000);
-            operands.extend(corners(&specification));
-            check_generated(&specification, &operands);
+            check_generated(&specification, &some_and_corners(&specification, 5_000));
         }
         let text = format!("Convert<binary16, bfloat16, ({rounding}, SatNone)>");
         let specification = specification(&text, "ieee-before");
-        let mut operands = some(&specification, 5_000);
-        operands.extend(corners(&specification));
-        check_generated(&specification, &operands);
+        check_generated(&specification, &some_and_corners(&specification, 5_000));
     }
     for text in ["Multiply<e4m3fn, semantics=p3109>", "Multiply<binary8p3se, e5m2, e5m2, semantics=p3109>"] {
         let specification = specification(text, "riscv");
@@ -420,9 +420,7 @@ fn a_generated_sum_in_a_wide_range_is_the_cores() {
         "FMA<ieee:k=8,p=6, binary9p8se, e4m3fn, binary16p5uf, (TowardPositive, SatNone)>",
     ] {
         let specification = specification(text, "ieee-before");
-        let mut operands = some(&specification, 10_000);
-        operands.extend(corners(&specification));
-        check_generated(&specification, &operands);
+        check_generated(&specification, &some_and_corners(&specification, 10_000));
     }
 }
 
@@ -457,9 +455,7 @@ fn nans_without_payloads_are_the_projections() {
             "FMA<e5m2, e4m3fn, e5m2, binary16>",
         ] {
             let specification = specification(text, policy);
-            let mut operands = some(&specification, 2_000);
-            operands.extend(corners(&specification));
-            check(&specification, &operands);
+            check(&specification, &some_and_corners(&specification, 2_000));
         }
     }
 }
