@@ -1,6 +1,6 @@
 //! What is wrong with a result, in words.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_int, c_void};
 use std::slice;
 
 use smallfloat::Flags;
@@ -9,6 +9,11 @@ use smallfloat_conformance::vectors::CallOutcome;
 
 use crate::operation::sf_operation;
 use crate::status::{Failure, border, given, sf_status, write};
+
+unsafe extern "C" {
+    /// The C library's: writes out what a stream, or with NULL all of them, has buffered.
+    fn fflush(stream: *mut c_void) -> c_int;
+}
 
 /// Writes what a unit under test should have given for these operands, between which values the
 /// exact result lies, and which mistakes would give what it gave. Flags are compared where `mask`
@@ -60,7 +65,11 @@ pub extern "C" fn sf_print_mismatch(
         let operands = [x, y, z, word];
         let operands = operands.get(..op.unit.operands().len());
         let operands = given(operands, "an operation of blocks")?;
-        print!("{}", text(op, operands, given_result, given_flags, mask)?);
+        let text = text(op, operands, given_result, given_flags, mask)?;
+        // What the program wrote before may wait in a buffer of C's.
+        // SAFETY: of NULL it writes out all streams.
+        unsafe { fflush(std::ptr::null_mut()) };
+        print!("{text}");
         Ok(())
     };
     // There is nobody to tell.
