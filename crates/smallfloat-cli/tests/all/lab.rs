@@ -121,3 +121,14 @@ fn pages_are_up_to_date() {
         }
     }
 }
+
+/// Far numbers are shown with their exponents, not with hundreds of zeros.
+#[test]
+fn far_updates() {
+    let text = stdout(&["accumulate", "--update", "1e300", "--length", "100", "--trials", "1"]);
+    assert!(text.contains("--update 1e300") && text.contains("1 + 100 × 1e300 = 1e302 in"), "{text}");
+    lab(&["accumulate", "--update=-1e300"])
+        .assert()
+        .code(1)
+        .stderr(contains("--update -1e300: expected a positive number"));
+}

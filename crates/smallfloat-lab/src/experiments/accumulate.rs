@@ -60,12 +60,12 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let exact = |step: usize| 1.0 + update * step as f64;
     let mut findings = Findings::new("accumulate")
         .set("--format", format.to_string())
-        .set("--update", update.to_string())
+        .set("--update", format!("{update:?}"))
         .set("--length", steps.to_string())
         .set("--trials", trials.to_string())
         .set("--seed", options.key().to_string());
     let mut table = FindingsTable::new(
-        format!("1 + {steps} × {update} = {} in {format}", exact(steps)),
+        format!("1 + {steps} × {update:?} = {:?} in {format}", exact(steps)),
         [
             "rounding",
             "bits",
@@ -129,7 +129,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
         ));
     }
     findings.plots.push(Plot {
-        title: format!("Expected value after each step of {update} in {format}"),
+        title: format!("Expected value after each step of {update:?} in {format}"),
         x: Axis::linear("steps"),
         y: Axis::linear("expected value"),
         series,

@@ -162,10 +162,10 @@ impl ExperimentOptions {
         }
         let positive = |x: f64| x.is_finite() && x > 0.0;
         for &x in &self.temperatures {
-            range(ExperimentOption::Temperature, positive(x), x.to_string(), "a positive number")?;
+            range(ExperimentOption::Temperature, positive(x), format!("{x:?}"), "a positive number")?;
         }
         if let Some(x) = self.update {
-            range(ExperimentOption::Update, positive(x), x.to_string(), "a positive number")?;
+            range(ExperimentOption::Update, positive(x), format!("{x:?}"), "a positive number")?;
         }
         Ok(())
     }
