@@ -135,3 +135,14 @@ fn activations_weigh_errors() {
         refuses(dir.path(), args, code, &[part]);
     }
 }
+
+/// Elements that count nowhere are told.
+#[test]
+fn elements_that_are_not_finite() {
+    let dir = folder();
+    let args = ["inspect", "m", "--bias-report"];
+    assert!(!run(dir.path(), &args).contains("infinities"));
+    write(&dir.path().join("m"), "fc.weight", &[1.0, f32::NAN, f32::INFINITY, 1.0625]);
+    let told = "NaN and infinities count nowhere above: 2 elements of 1 tensor.";
+    assert!(run(dir.path(), &args).contains(told));
+}

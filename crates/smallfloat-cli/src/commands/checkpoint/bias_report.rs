@@ -133,6 +133,14 @@ fn table(policies: &[BiasPolicy], costs: &[BiasReport], out: &mut Output) -> Res
         let (mean, worst) = (number("mean_sqnr_db"), number("min_sqnr_db"));
         writeln!(out, "  {name:<16} mean {mean}, worst {worst}; different biases: {}", total["biases"])?;
     }
+    let (mut elements, mut tensors) = (0, 0);
+    for tensor in costs.iter().filter(|tensor| tensor.not_finite > 0) {
+        (elements, tensors) = (elements + tensor.not_finite, tensors + 1);
+    }
+    if elements > 0 {
+        let (elements, tensors) = (words::plural(elements, "element"), words::plural(tensors, "tensor"));
+        writeln!(out, "\nNaN and infinities count nowhere above: {elements} of {tensors}.")?;
+    }
     Ok(())
 }
 
