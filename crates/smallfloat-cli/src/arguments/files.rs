@@ -64,6 +64,9 @@ pub(crate) fn check_outputs<'a>(
             bail!("{other} and {option} name the same file, `{}`", path.display());
         }
         ensure!(*path != Path::new("-"), "{option}: a result is written as a whole; name a file, not `-`");
+        if **option == "--plot" {
+            check_picture(path)?;
+        }
         // What reports and pictures are named as may be an earlier one.
         let is_report = place.extension().is_some_and(|extension| extension == "json" || extension == "svg");
         let is_part =
@@ -81,6 +84,22 @@ pub(crate) fn check_outputs<'a>(
         }
         note_leftovers(path);
     }
+    Ok(())
+}
+
+/// Endings of pictures and documents that are no SVG.
+const OTHER_PICTURES: &[&str] =
+    &["avif", "bmp", "eps", "gif", "jpeg", "jpg", "pdf", "png", "ps", "tif", "tiff", "webp"];
+
+/// Refuses a name that promises another kind of picture than the one that is written.
+fn check_picture(path: &Path) -> Result<()> {
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let name = tensor_name(&path.display().to_string(), LONGEST_PATH);
+    ensure!(
+        !OTHER_PICTURES.contains(&&*ending),
+        "--plot: `{name}`: pictures are written as SVG, not as {}; end the name in .svg",
+        ending.to_ascii_uppercase()
+    );
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use smallfloat_train::{
 use crate::arguments::files::check_outputs;
 use crate::arguments::quantize::ThreadArgs;
 use crate::charts::train::{Shift, TrainPicture};
-use crate::render::output::{Message, Output};
+use crate::render::output::{Message, Output, message};
 use crate::render::progress::Ticker;
 use crate::render::{output, text as words};
 
@@ -263,6 +263,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
             runs.push(options);
         }
     }
+    note_unused_state(&runs);
     let results = train_all(args, &loaded, runs)?;
     write_results(args, &results)?;
     if args.json {
@@ -274,6 +275,20 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let (diverged, all) = (results.diverged.len(), results.diverged.len() + results.reports.len());
     ensure!(diverged == 0, "{diverged} of {all} runs have diverged, as told above");
     Ok(())
+}
+
+/// Tells of configurations whose second moment no run keeps.
+fn note_unused_state(runs: &[RunOptions]) {
+    let unused =
+        |run: &&RunOptions| !run.optimizer.has_second_moment() && !run.config.state.second_moment.is_plain();
+    let mut names: Vec<&str> = runs.iter().filter(unused).map(|run| &*run.name).collect();
+    names.dedup();
+    if !names.is_empty() {
+        let names = names.join(", ");
+        let what = "the perceptron trains with momentum, which has no second moment: \
+                    state.second_moment is not used; --model cnn trains with Adam";
+        message(Message::Note, &format!("{names}: {what}"));
+    }
 }
 
 /// What became of all runs.
@@ -382,7 +397,7 @@ fn train(args: &Args, loaded: &Loaded, options: RunOptions) -> Result<RunReport>
     let mut elements = 0;
     while let Some(step) = trainer.step()? {
         elements += step.elements;
-        ticker.update(step.number, &message(trainer.options(), &step, elements, began));
+        ticker.update(step.number, &step_message(trainer.options(), &step, elements, began));
         if let Some(file) = &file
             && (step.number.is_multiple_of(args.every) || step.number == trainer.options().steps)
         {
@@ -418,7 +433,7 @@ fn differing(saved: &RunOptions, options: &RunOptions) -> Vec<String> {
     found
 }
 
-fn message(options: &RunOptions, step: &Step, elements: usize, began: Instant) -> String {
+fn step_message(options: &RunOptions, step: &Step, elements: usize, began: Instant) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = elements as f64 / began.elapsed().as_secs_f64().max(1e-9);
     let what = if matches!(options.architecture, Architecture::CharTransformer { .. }) {

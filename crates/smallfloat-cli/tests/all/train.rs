@@ -268,3 +268,43 @@ fn a_killed_run_goes_on_with_the_same_bits() {
         .code(1)
         .stderr(contains("other options"));
 }
+
+/// A name of another kind of picture promises what is not written.
+#[test]
+fn pictures_are_svg() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for name in ["a.png", "a.PDF"] {
+        let path = picture(name);
+        train(&["--steps", "1", "--plot", &path])
+            .assert()
+            .code(1)
+            .stderr(contains("pictures are written as SVG").and(contains(name)));
+        assert!(!Path::new(&path).exists(), "{name}");
+    }
+    for (name, beginning) in [("a.svg", "<svg"), ("a", "<svg"), ("a.html", "<!doctype html>")] {
+        let path = picture(name);
+        train(&["--steps", "1", "--plot", &path]).assert().success();
+        assert!(fs::read_to_string(path).unwrap().starts_with(beginning), "{name}");
+    }
+}
+
+/// The perceptron's momentum has no second moment; the net's Adam has one.
+#[test]
+fn a_second_moment_that_no_run_keeps_is_told() {
+    let told = || contains("note: all-dojo, uhp-v: ").and(contains("state.second_moment is not used"));
+    train(&["--steps", "1", "--compare", "f32", "all-dojo", "uhp-v"]).assert().success().stderr(told());
+    for other in [["--model", "cnn", "--preset", "all-dojo"], ["--model", "mlp", "--preset", "cfloat8"]] {
+        let quiet = contains("second_moment").not();
+        train(&["--steps", "1", "--batch", "2"]).args(other).assert().success().stderr(quiet);
+    }
+}
+
+#[test]
+fn a_folder_without_images_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    train(&["--data", folder.path().to_str().unwrap()])
+        .assert()
+        .code(1)
+        .stderr(contains("neither `train-images-idx3-ubyte` nor `train-images-idx3-ubyte.gz`"));
+}

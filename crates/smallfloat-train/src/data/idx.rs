@@ -33,6 +33,11 @@ impl<const N: usize> Idx<N> {
     pub(crate) fn read(folder: &Path, name: &str, budget: &mut u64) -> Result<Self> {
         let (plain, packed) = (folder.join(name), folder.join(format!("{name}.gz")));
         let is_packed = !plain.exists();
+        if is_packed && !packed.exists() {
+            let what =
+                format!("the folder has neither `{name}` nor `{name}.gz`, an IDX file of images or labels");
+            return Err(Error::data(folder, what));
+        }
         let path = if is_packed { packed } else { plain };
         let file = DataFile::open(&path, MOST_BYTES)?;
         if is_packed {
