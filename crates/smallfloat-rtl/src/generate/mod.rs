@@ -134,6 +134,8 @@ pub fn generate(specification: &Specification, name: &str) -> Result<Generated, 
     let mut unused = module.unused_inputs();
     unused.extend(exact.unread);
     unused.extend(rounded.unread);
+    // A random word without flags asks for none of them.
+    unused.extend(rounded.below.filter(|_| !module.reads("rest")));
     module.read_unused(&unused);
 
     let mut header = format!("{name}: {}. Combinational.\n", shown(specification, &call.to_string()));

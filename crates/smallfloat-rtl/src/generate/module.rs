@@ -201,6 +201,11 @@ impl Module {
         self.ports.iter().filter(unused).map(|port| port.name.clone()).collect()
     }
 
+    /// Returns whether an output depends on a signal.
+    pub(super) fn reads(&self, name: &str) -> bool {
+        needed(&self.resolved()).contains(name)
+    }
+
     /// Reads what no output depends on, in the way that lint tools know.
     pub(super) fn read_unused(&mut self, bits: &[String]) {
         if !bits.is_empty() {

@@ -13,6 +13,8 @@ use super::module::{Module, bits_for, choose, decimal, extend, hex, pad_below, s
 pub(super) struct Rounded {
     /// Bits that nothing needs.
     pub(super) unread: Vec<String>,
+    /// The bits below those that rounding looks at, of which `rest` tells.
+    pub(super) below: Option<String>,
     /// `is_inexact`.
     pub(super) may_be_inexact: bool,
     /// `is_tiny`: below the smallest normal value (before rounding), or zero.
@@ -63,11 +65,13 @@ pub(super) fn declare(module: &mut Module, exact: &Exact, task: &Task<'_>, bits:
             (None, _) => format!("The leading bit and {m} more are the significand; then come the bit that rounding looks at, and one for all below."),
         },
     );
-    let mut sticky = Vec::new();
+    let (mut sticky, mut below_kept) = (Vec::new(), None);
     if exact.bits > kept {
         let lower = exact.bits - kept;
         module.wire("kept", kept, slice(significand, exact.bits, exact.bits - 1, lower));
-        module.wire("rest", 1, format!("|{}", slice(significand, exact.bits, lower - 1, 0)));
+        let bits = slice(significand, exact.bits, lower - 1, 0);
+        module.wire("rest", 1, format!("|{bits}"));
+        below_kept = Some(bits);
         sticky.push("rest");
     } else {
         module.wire("kept", kept, pad_below(significand, kept - exact.bits));
@@ -245,7 +249,7 @@ pub(super) fn declare(module: &mut Module, exact: &Exact, task: &Task<'_>, bits:
     // The leading bit of a power of two says nothing.
     let is_read = exact.may_be_cut_off || !has_leading_bit(task) || m > 0;
     let unread = if is_read { Vec::new() } else { vec![leading] };
-    Rounded { unread, may_be_inexact, may_be_tiny, may_overflow }
+    Rounded { unread, below: below_kept, may_be_inexact, may_be_tiny, may_overflow }
 }
 
 /// Whether every operand of the operation, and so its result, has a leading bit: only without

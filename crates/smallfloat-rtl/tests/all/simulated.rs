@@ -598,3 +598,37 @@ fn flags_can_be_left_out_and_reordered() {
     check(&unit.clone().with_flags(Flags::NONE), &all(&unit));
     check(&unit.clone().with_order(smallfloat::FlagOrder::Mxcsr), &all(&unit));
 }
+
+/// Verilator finds nothing to warn of, bits that a random word without flags never looks at among
+/// them.
+#[test]
+fn generated_units_are_linted() {
+    if !has("verilator", "--version") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for (text, flags) in [
+        ("Convert<tf32, e8m0fnu, (StochasticA<1>, SatNone)>", false),
+        ("Convert<binary32, e4m3fn, (StochasticA<8>, SatNone)>", false),
+        ("Add<e4m3fn, e4m3fn, e4m3fn, (StochasticA<3>, SatNone)>", false),
+        ("Add<e4m3fn, e4m3fn, e4m3fn, (StochasticA<3>, SatNone)>", true),
+        ("Multiply<e5m2, e5m2, e4m3fn, (StochasticA<1>, SatNone)>", false),
+        ("Multiply<e4m3fn, e4m3fn, e4m3fn, (NearestTiesToEven, SatNone)>", false),
+        ("FMA<e2m1fn, e2m1fn, e2m1fn, e2m1fn, (StochasticA<3>, SatNone)>", false),
+        ("Convert<binary16, cfloat8_1_4_3:bias=7, (StochasticA<3>, SatFinite)>", false),
+    ] {
+        let unit = UnitUnderTest::new(text.parse().expect(text), None).expect(text);
+        let mut specification = Specification::new(unit).expect(text);
+        if !flags {
+            specification = specification.with_flags(Flags::NONE);
+        }
+        fs::write(folder.path().join("unit.sv"), generate(&specification, "unit").expect(text).module)
+            .expect("a file");
+        let lint = Command::new("verilator")
+            .args(["--lint-only", "-Wall", "unit.sv"])
+            .current_dir(folder.path())
+            .output()
+            .expect("verilator");
+        assert!(lint.status.success(), "{text}: {}", String::from_utf8_lossy(&lint.stderr));
+    }
+}
