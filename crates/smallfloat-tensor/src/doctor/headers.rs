@@ -199,7 +199,8 @@ pub(super) fn check_together(
         }
     }
     let Some(config) = config else { return };
-    let said = config.get("quantization_config").filter(|said| !said.is_null());
+    let of_text = || config.get("text_config").and_then(|inner| inner.get("quantization_config"));
+    let said = config.get("quantization_config").or_else(of_text).filter(|said| !said.is_null());
     let method = said.and_then(|said| said.get("quant_method")).and_then(Value::as_str);
     let mut told = false;
     for view in views {

@@ -88,17 +88,15 @@ pub(crate) fn read_json(path: &Path) -> Result<Option<Map<String, Value>>> {
         let what = "begins with a byte-order mark, which JSON has not; save it as UTF-8 without one";
         return Err(Error::malformed(path, None, what));
     }
-    match serde_json::from_slice(&text) {
+    let marked = numbers_as_strings(&text).and_then(|text| serde_json::from_slice(&text).ok());
+    match marked.map_or_else(|| serde_json::from_slice(&text), Ok) {
         Ok(Value::Object(object)) => Ok(Some(object)),
         Ok(_) => Err(Error::malformed(path, None, "is no JSON object")),
-        Err(e) => match numbers_as_strings(&text).map(|text| serde_json::from_slice(&text)) {
-            Some(Ok(Value::Object(object))) => Ok(Some(object)),
-            _ => Err(Error::malformed(path, None, e.to_string())),
-        },
+        Err(e) => Err(Error::malformed(path, None, e.to_string())),
     }
 }
 
-/// What Python's `json` reads and writes beyond JSON.
+/// What Python's `json` reads and writes beyond JSON; integers of any size are the other thing.
 const NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
 /// What a string begins with that stands for such a number.
 const MARK: &str = "\\u0000number:";
@@ -113,6 +111,17 @@ fn numbers_as_strings(text: &[u8]) -> Option<Vec<u8>> {
             (rest, found) = (&rest[number.len()..], true);
             continue;
         }
+        let is_digit = |byte: &&u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+        let digits = if is_string { 0 } else { rest.iter().take_while(is_digit).count() };
+        if digits > 0 {
+            let number = &rest[..digits];
+            let is_large = is_large_integer(number);
+            all.extend(if is_large { format!("\"{MARK}").into_bytes() } else { Vec::new() });
+            all.extend(number);
+            all.extend(if is_large { "\"" } else { "" }.bytes());
+            (rest, found) = (&rest[digits..], found || is_large);
+            continue;
+        }
         let length = if is_string && byte == b'\\' { rest.len().min(2) } else { 1 };
         is_string ^= byte == b'"';
         all.extend(&rest[..length]);
@@ -121,12 +130,28 @@ fn numbers_as_strings(text: &[u8]) -> Option<Vec<u8>> {
     found.then_some(all)
 }
 
+/// Returns whether this is an integer of more than 64 bits.
+fn is_large_integer(number: &[u8]) -> bool {
+    let digits = number.strip_prefix(b"-").unwrap_or(number);
+    let is_integer = digits.iter().all(u8::is_ascii_digit) && matches!(digits.first(), Some(b'1'..=b'9'));
+    let text = str::from_utf8(number).unwrap_or_default();
+    is_integer && text.parse::<i64>().is_err() && text.parse::<u64>().is_err()
+}
+
 /// The text of JSON that [`read_json`] read: such numbers are numbers again.
-pub(crate) fn with_numbers(mut text: String) -> String {
-    for number in NUMBERS {
-        text = text.replace(&format!("\"{MARK}{number}\""), number);
+pub(crate) fn with_numbers(text: &str) -> String {
+    let (mut all, mark) = (String::new(), format!("\"{MARK}"));
+    let mut parts = text.split(&mark);
+    all.extend(parts.next());
+    for part in parts {
+        match part.split_once('"') {
+            Some((number, rest)) if NUMBERS.contains(&number) || is_large_integer(number.as_bytes()) => {
+                all.extend([number, rest]);
+            }
+            _ => all.extend([&*mark, part]),
+        }
     }
-    text
+    all
 }
 
 #[cfg(test)]
@@ -157,9 +182,25 @@ mod tests {
         let text = r#"{"a":[0.0,Infinity,-Infinity,NaN],"b":"Infinity, \"NaN","c\\":NaN,"d":"\\"}"#;
         fs::write(&path, text).unwrap();
         let read = read_json(&path).unwrap().unwrap();
-        assert_eq!(with_numbers(serde_json::to_string(&read).unwrap()), text);
+        assert_eq!(with_numbers(&serde_json::to_string(&read).unwrap()), text);
         assert_eq!(read["b"], "Infinity, \"NaN");
         for text in ["{\"a\": Infinit}", "{\"a\": NaN,}", "[NaN]", "{NaN: 1", "\"NaN"] {
+            fs::write(&path, text).unwrap();
+            assert!(read_json(&path).is_err(), "{text}");
+        }
+    }
+
+    /// Integers beyond 64 bits keep all their digits; floats and strings of digits stay as they are.
+    #[test]
+    fn integers_of_any_size() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.json");
+        let text = r#"{"a":[18446744073709551615,18446744073709551616,-9223372036854775808,-9223372036854775809],"b":"18446744073709551616","c":1e300,"d":123456789012345678901234567890}"#;
+        fs::write(&path, text).unwrap();
+        let read = read_json(&path).unwrap().unwrap();
+        let expected = text.replace("1e300", "1e+300");
+        assert_eq!(with_numbers(&serde_json::to_string(&read).unwrap()), expected);
+        for text in ["{\"a\": 018446744073709551616}", "{\"a\": 18446744073709551616,}"] {
             fs::write(&path, text).unwrap();
             assert!(read_json(&path).is_err(), "{text}");
         }

@@ -98,11 +98,14 @@ impl Ending<'_> {
         if let Some(mut config) = config {
             // What it said of the input is not true of the output.
             config.shift_remove("quantization_config");
+            if let Some(inner) = config.get_mut("text_config").and_then(Value::as_object_mut) {
+                inner.shift_remove("quantization_config");
+            }
             if let Some(quantization) = self.quantization_config {
                 config.insert("quantization_config".to_owned(), quantization.clone());
             }
             let text = String::from_utf8(json_text(&config)?).expect("JSON is UTF-8");
-            all.push(self.text(CONFIG, with_numbers(text).as_bytes())?);
+            all.push(self.text(CONFIG, with_numbers(&text).as_bytes())?);
         }
         folder.publish(self.files, all)
     }

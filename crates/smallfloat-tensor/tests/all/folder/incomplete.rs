@@ -318,3 +318,18 @@ fn configurations_with_numbers_of_python() {
     dequantize(folders.path("q"), folders.path("back"), Dtype::F32, None, false, &mut |_| ()).unwrap();
     assert_eq!(text("back"), format!("{{\n  {limit}\n}}\n"));
 }
+
+/// What an input said of its quantization goes, inside `text_config` too; integers of any size stay.
+#[test]
+fn configurations_of_models_of_text_and_images() {
+    let folders = Folders::new(1);
+    let config = r#"{"big": 123456789012345678901234567890, "text_config": {"layers": 2,
+        "quantization_config": {"quant_method": "fp8"}}, "quantization_config": {"quant_method": "fp8"}}"#;
+    fs::write(folders.path("in/config.json"), config).unwrap();
+    folders.quantize(&scheme("float-quantized")).unwrap();
+    let text = |name: &str| fs::read_to_string(folders.path(name).join("config.json")).unwrap();
+    let kept = "{\n  \"big\": 123456789012345678901234567890,\n  \"text_config\": {\n    \"layers\": 2\n  }";
+    assert!(text("q").starts_with(&format!("{kept},\n  \"quantization_config\"")), "{}", text("q"));
+    dequantize(folders.path("q"), folders.path("back"), Dtype::F32, None, false, &mut |_| ()).unwrap();
+    assert_eq!(text("back"), format!("{kept}\n}}\n"));
+}

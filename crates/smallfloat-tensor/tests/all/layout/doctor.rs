@@ -522,6 +522,14 @@ fn folders_that_contradict_themselves() {
         });
         contradicted(&output, "says nothing of a quantization");
     }
+    // Models of text and images may say it of their part for text alone.
+    let output = made("deepseek", "inner");
+    assert_eq!(found(&output, None), []);
+    edit(&output.join("config.json"), &|config| {
+        let said = config.as_object_mut().unwrap().remove("quantization_config").unwrap();
+        config["text_config"] = json!({"quantization_config": said});
+    });
+    assert_eq!(found(&output, None), []);
     let output = made("deepseek", "blocks");
     edit(&output.join("config.json"), &|config| {
         config["quantization_config"]["weight_block_size"] = json!([64, 64]);
