@@ -677,3 +677,21 @@ fn options_that_moved_say_where() {
         assert!(output.status.code() == Some(2) && message.contains(part), "{message}");
     }
 }
+
+/// Tensors that the source has not are told of: of them `doctor` says less.
+#[test]
+fn the_doctor_tells_what_it_compares_with_nothing() {
+    let place = Place::new();
+    let matrix = || f32s(&numbers(64, 1.0));
+    let tensors = ["a.weight", "b.weight", "c.weight"].map(|name| (name, Dtype::F32, &[8, 8][..], matrix()));
+    place.tensors("three", &tensors);
+    place.tensors("one", &tensors[..1]);
+    place.run(&["quantize", "three", "-o", "q", "--format", "e4m3fn"]);
+    for (source, told) in
+        [("one", "not in the source, so compared with nothing: `b.weight` and 1 more"), ("three", "")]
+    {
+        let output = place.command(&["doctor", "q", "--source", source]).assert().success();
+        let note = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(note.contains(told) && note.is_empty() == told.is_empty(), "{source}: {note}");
+    }
+}

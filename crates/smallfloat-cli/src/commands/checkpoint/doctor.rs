@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use smallfloat_tensor::{FINDING_KINDS, FileFinding, Sure, examine};
+use smallfloat_tensor::{FINDING_KINDS, FileFinding, Sure, View, examine, open_checkpoint};
 
-use crate::render::output::Output;
+use crate::render::output::{Message, Output, message};
 use crate::render::progress::Bar;
 use crate::render::text as words;
 
@@ -78,11 +78,28 @@ fn shell_word(path: &Path) -> String {
     }
 }
 
+/// Tells of quantized tensors that the source has not, with which nothing is compared.
+fn note_tensors_beyond(files: &[PathBuf], source: &Path) {
+    let Ok(sources) = open_checkpoint(source) else { return };
+    // What can't be opened is a finding.
+    let views: Vec<_> = files.iter().filter_map(|file| open_checkpoint(file).ok()).flatten().collect();
+    let tensors = views.iter().flat_map(View::tensors).filter(|tensor| tensor.format().is_some());
+    let has = |name: &str| sources.iter().any(|source| source.tensor(name).is_some());
+    let beyond: Vec<_> = tensors.map(|tensor| &*tensor.info.name).filter(|name| !has(name)).collect();
+    let Some(first) = beyond.first() else { return };
+    let more = if beyond.len() > 1 { format!(" and {} more", beyond.len() - 1) } else { String::new() };
+    let first = words::tensor_name(first, 60);
+    message(Message::Note, &format!("not in the source, so compared with nothing: `{first}`{more}"));
+}
+
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let findings = {
         let bar = Bar::new();
         examine(&args.files, args.source.as_deref(), &mut |progress| bar.update(progress))?
     };
+    if let Some(source) = &args.source {
+        note_tensors_beyond(&args.files, source);
+    }
     if args.json {
         let all = findings.iter().map(|finding| {
             let mut object = serde_json::to_value(finding)?;
