@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    /// Integers beyond 64 bits keep all their digits; floats and strings of digits stay as they are.
+    /// Integers beyond 64 bits keep all their digits; floats and strings stay as they are.
     #[test]
     fn integers_of_any_size() {
         let dir = tempfile::tempdir().unwrap();

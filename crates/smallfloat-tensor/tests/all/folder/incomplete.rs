@@ -319,7 +319,7 @@ fn configurations_with_numbers_of_python() {
     assert_eq!(text("back"), format!("{{\n  {limit}\n}}\n"));
 }
 
-/// What an input said of its quantization goes, inside `text_config` too; integers of any size stay.
+/// What an input said of its quantization goes, in `text_config` too; integers of any size stay.
 #[test]
 fn configurations_of_models_of_text_and_images() {
     let folders = Folders::new(1);
