@@ -118,6 +118,14 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
+/// What is wrong with a format that clap itself read: told as commands tell it that read their own.
+pub(crate) fn wrong_format(answer: &clap::Error) -> Option<anyhow::Error> {
+    let error = *std::error::Error::source(answer)?.downcast_ref::<smallfloat::Error>()?;
+    let Some(ContextValue::String(option)) = answer.get(ContextKind::InvalidArg) else { return None };
+    let option = option.split(' ').next().unwrap_or_default().to_owned();
+    Some(anyhow::Error::new(error).context(option))
+}
+
 /// Prints a help or a complaint. A complaint begins as all our errors do.
 pub(crate) fn print(answer: &clap::Error) -> io::Result<()> {
     if answer.use_stderr() && answer.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {

@@ -47,6 +47,10 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match cli::parse(arguments) {
         Ok(cli) => cli,
         Err(answer) => {
+            if let Some(error) = cli::wrong_format(&answer) {
+                message(Message::Error, &format!("{error:#}{}", hint(&error)));
+                return FAILED;
+            }
             return match cli::print(&answer) {
                 _ if answer.use_stderr() => WRONG_USAGE,
                 // Whoever closed the stream does not want it.

@@ -171,7 +171,10 @@ impl UnitArgs {
         if self.format.is_none() && is_convert {
             bail!("--op convert needs --from and --to");
         }
-        let operation = operands::operation(op, self.format.as_deref()).context("--op")?;
+        let operation = operands::operation(op, self.format.as_deref());
+        // What is wrong with --format has its name already.
+        let operation =
+            operation.map_err(|e| if e.to_string() == "--format" { e } else { e.context("--op") })?;
         let operation = self.flags.apply(operation, op);
         Ok(Some(UnitUnderTest::new(operation, None)?.with_policy(preset, rounding, saturation)?))
     }

@@ -308,3 +308,26 @@ fn the_sample_has_a_picture() {
     assert!(svg.contains("<svg") && svg.contains("optimizer.gradient"));
     refuses(&args, "", &["--plot", "sample.svg", "--overwrite"]);
 }
+
+/// A format that does not exist is told alike wherever it stands, with one status.
+#[test]
+fn formats_that_do_not_exist() {
+    for line in [
+        "convert --to nope 1",
+        "eval Add --format nope 1 2",
+        "vectors gen --op Add --format nope",
+        "rtl gen --op Add --format nope",
+        "quantize in -o out --format nope",
+        "lab accumulate --format nope",
+        "inspect in --bias-report --format nope",
+        "verify in --source in --format nope",
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        let option = if line.contains("--to") { "--to" } else { "--format" };
+        let parts = [
+            &*format!("smallfloat: error: {option}: unknown format `nope`"),
+            "`smallfloat formats` lists them",
+        ];
+        refuses(&args, "", &parts);
+    }
+}
