@@ -18,6 +18,9 @@ impl Operation {
     /// A result that is not exact has at least 120 bits. Of the operations that need the feature
     /// `math` it has 128, the first of them 1, and their exact results have an odd significand: so
     /// equal results are equal values.
+    ///
+    /// # Panics
+    /// If the operand of Sin, Cos or Tan is 2^1048576 or more, far beyond every format.
     pub fn exact(self, data: [Datum; 3], semantics: Semantics) -> Outcome {
         #[cfg(feature = "math")]
         let computed = || {

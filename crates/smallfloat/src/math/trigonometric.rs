@@ -7,6 +7,10 @@ use crate::math::ball::Ball;
 use crate::math::real::{Real, add_exactly, length, shift};
 use crate::math::series;
 
+/// Radians have at most so many binary digits before the point, four times those of any format and
+/// scale: as many of π are computed, which beyond would take hours.
+const MOST_DIGITS: i64 = 1 << 20;
+
 /// x > 0 as n quarter turns and the rest, at most an eighth of a turn (and the reduction's error).
 pub(super) struct Angle {
     pub(super) quarters: u8,
@@ -19,7 +23,9 @@ impl Angle {
         if x.leading() < -1 {
             return Some(Self { quarters: 0, rest: Ball::exact(x, precision) });
         }
-        let whole = u32::try_from(x.leading() + 1).expect("an exponent of a format");
+        let whole = x.leading() + 1;
+        assert!(whole <= MOST_DIGITS, "sin, cos and tan take radians below 2^{MOST_DIGITS}");
+        let whole = u32::try_from(whole).expect("few digits");
         let wide = precision.saturating_add(whole).saturating_add(8);
         let quarter = series::pi(wide)?.scaled(-1);
         let x = Ball::exact(x, wide);

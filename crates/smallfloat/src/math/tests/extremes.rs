@@ -283,3 +283,19 @@ fn tables_agree_with_single_calls() {
         ExactTable::new(Operation::RSqrt, crate::format::formats::BINARY16, OperationOptions::IEEE).is_err()
     );
 }
+
+/// Radians beyond every format are refused at once, not computed for hours; other functions end.
+#[test]
+fn operands_beyond_every_format() {
+    use Elementary as E;
+    let began = Instant::now();
+    for exponent in [-(1 << 29), 1 << 29] {
+        for &(_, which) in Elementary::NAMED {
+            let x = number(false, 3, exponent);
+            let result = std::panic::catch_unwind(|| of(which, x));
+            let is_refused = exponent > 0 && matches!(which, E::Sin | E::Cos | E::Tan);
+            assert_eq!(result.is_err(), is_refused, "{which:?} of 3p{exponent}");
+        }
+    }
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}
