@@ -92,7 +92,7 @@ pub(crate) fn read_json(path: &Path) -> Result<Option<Map<String, Value>>> {
     match marked.map_or_else(|| serde_json::from_slice(&text), Ok) {
         Ok(Value::Object(object)) => Ok(Some(object)),
         Ok(_) => Err(Error::malformed(path, None, "is no JSON object")),
-        Err(e) => Err(Error::malformed(path, None, e.to_string())),
+        Err(e) => Err(Error::malformed(path, None, format!("is broken, it is no JSON: {e}"))),
     }
 }
 
@@ -169,6 +169,10 @@ mod tests {
         assert_eq!(read_json(&path).unwrap().unwrap()["a"], 1);
         fs::write(&path, "\u{feff}{}").unwrap();
         assert!(read_json(&path).unwrap_err().to_string().contains("byte-order mark"));
+        fs::write(&path, "{\"a\":").unwrap();
+        assert!(
+            read_json(&path).unwrap_err().to_string().contains("config.json`: is broken, it is no JSON: EOF")
+        );
         assert!(read_json(&dir.path().join("none.json")).unwrap().is_none());
         assert!(read_json(&path.join("below.json")).unwrap_err().is_io());
     }
