@@ -14,6 +14,7 @@ use crate::cache::lock;
 use crate::convert::detached;
 use crate::events::EventCounts;
 use crate::format::{PyFormat, spec_of};
+use crate::integers::Bias;
 use crate::numerics::Policy;
 use crate::value_error;
 
@@ -74,8 +75,9 @@ impl PyBiasController {
     #[new]
     #[pyo3(signature = (fmt, policy="delayed".to_owned().into(), *, start=None),
         text_signature = "(fmt, policy='delayed', *, start=None)")]
-    fn new(fmt: &Bound<'_, PyAny>, policy: Policy, start: Option<i32>) -> PyResult<Self> {
-        let controller = BiasController::new(policy.parse()?, spec_of(fmt)?, start).map_err(value_error)?;
+    fn new(fmt: &Bound<'_, PyAny>, policy: Policy, start: Option<Bias>) -> PyResult<Self> {
+        let controller = BiasController::new(policy.parse()?, spec_of(fmt)?, start.map(|Bias(bias)| bias))
+            .map_err(value_error)?;
         Ok(Self(Mutex::new(controller)))
     }
 

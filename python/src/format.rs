@@ -1,7 +1,7 @@
 //! `Format`: a number format as Python sees it.
 
 use numpy::{PyArray1, ToPyArray};
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use smallfloat::formats::CATALOGUE;
@@ -11,6 +11,7 @@ use smallfloat::{
 use smallfloat_kernels::Decoder;
 
 use crate::array::{code_dtype, interop};
+use crate::integers::{Bias, CodeOfValue, Precision, Width};
 use crate::{policy, value_error};
 
 /// A number format: a finite set of exact values and their codes.
@@ -88,7 +89,7 @@ impl PyFormat {
         })
     }
 
-    fn code(&self, code: u64) -> PyResult<u64> {
+    fn code(&self, CodeOfValue(code): CodeOfValue) -> PyResult<u64> {
         self.format.check_code(code).map_err(value_error)
     }
 }
@@ -97,29 +98,40 @@ impl PyFormat {
 impl PyFormat {
     #[new]
     #[pyo3(signature = (name, *, bias=None, subnormals=None))]
-    fn new(name: &Bound<'_, PyAny>, bias: Option<i32>, subnormals: Option<&str>) -> PyResult<Self> {
+    fn new(name: &Bound<'_, PyAny>, bias: Option<Bias>, subnormals: Option<&str>) -> PyResult<Self> {
         let spec = spec_of(name)?;
         let format = match bias {
-            Some(bias) => spec.with_bias(bias),
+            Some(Bias(bias)) => spec.with_bias(bias),
             None => spec.format(),
         };
-        let format = Self { format: format.map_err(value_error)? };
-        subnormals.map_or(Ok(format), |subnormals| format.with_subnormals(subnormals))
+        let format = format.map_err(value_error)?;
+        if let Ok(named) = spec.format()
+            && named.bias() != format.bias()
+        {
+            return Err(contradiction(&named, "bias", &format.bias().to_string()));
+        }
+        let Some(subnormals) = subnormals else { return Ok(Self { format }) };
+        let wanted = Self { format }.with_subnormals(subnormals)?;
+        let is_said = name.cast::<PyString>().is_ok_and(|name| name.to_string().contains("subnormals="));
+        if is_said && wanted.format.subnormals() != format.subnormals() {
+            return Err(contradiction(&format, "subnormals", &format!("'{}'", wanted.subnormals())));
+        }
+        Ok(wanted)
     }
 
     /// The P3109 draft's Binary{k, p, Σ, Δ}: 3 <= k <= 16, 1 <= p < k (p <= k if unsigned).
     #[staticmethod]
     #[pyo3(signature = (k, p, *, signed=true, extended=true))]
-    fn p3109(k: u32, p: u32, signed: bool, extended: bool) -> PyResult<Self> {
+    fn p3109(k: Width, p: Precision, signed: bool, extended: bool) -> PyResult<Self> {
         let domain = if extended { Domain::Extended } else { Domain::Finite };
-        let format = Format::p3109(k, p, signedness(signed), domain).map_err(value_error)?;
+        let format = Format::p3109(k.0, p.0, signedness(signed), domain).map_err(value_error)?;
         Ok(Self { format })
     }
 
     /// A format after IEEE 754's model: 4 <= k <= 16, 2 <= p <= k - 2.
     #[staticmethod]
-    fn ieee(k: u32, p: u32) -> PyResult<Self> {
-        Ok(Self { format: Format::ieee(k, p).map_err(value_error)? })
+    fn ieee(k: Width, p: Precision) -> PyResult<Self> {
+        Ok(Self { format: Format::ieee(k.0, p.0).map_err(value_error)? })
     }
 
     /// A format from its parameters: 2 <= k <= 16; `docs/semantics.md` S6 lists the names of
@@ -127,17 +139,17 @@ impl PyFormat {
     #[staticmethod]
     #[pyo3(signature = (k, p, bias, *, signed=true, specials="finite", subnormals="gradual"))]
     fn minifloat(
-        k: u32,
-        p: u32,
-        bias: i32,
+        k: Width,
+        p: Precision,
+        bias: Bias,
         signed: bool,
         specials: &str,
         subnormals: &str,
     ) -> PyResult<Self> {
         let parameters = Parameters {
-            width: k,
-            precision: p,
-            bias,
+            width: k.0,
+            precision: p.0,
+            bias: bias.0,
             signedness: signedness(signed),
             specials: policy::named("specials", specials, Specials::NAMED.iter().map(|&(_, s)| s), |s| {
                 s.name()
@@ -148,8 +160,8 @@ impl PyFormat {
     }
 
     /// Return the format with another bias.
-    fn with_bias(&self, bias: i32) -> PyResult<Self> {
-        Ok(Self { format: self.format.with_bias(bias).map_err(value_error)? })
+    fn with_bias(&self, bias: Bias) -> PyResult<Self> {
+        Ok(Self { format: self.format.with_bias(bias.0).map_err(value_error)? })
     }
 
     /// Return the format with another reading of its subnormal codes: 'tesla' or 'gradual' for
@@ -326,12 +338,12 @@ impl PyFormat {
     }
 
     /// 'nan', 'infinite', 'zero', 'subnormal' or 'normal'.
-    fn classify(&self, code: u64) -> PyResult<String> {
+    fn classify(&self, code: CodeOfValue) -> PyResult<String> {
         Ok(self.format.classify(self.code(code)?).to_string())
     }
 
     /// The exact value of a code: 'NaN', 'Inf', '-Inf', '0', '-0', or '3p-1' for 3 * 2**-1.
-    fn exact(&self, code: u64) -> PyResult<String> {
+    fn exact(&self, code: CodeOfValue) -> PyResult<String> {
         Ok(self.format.decode(self.code(code)?).to_string())
     }
 
@@ -341,7 +353,7 @@ impl PyFormat {
     /// >>> import smallfloat as sf
     /// >>> sf.formats.e4m3fn.text(0x7e)
     /// '448'
-    fn text(&self, code: u64) -> PyResult<String> {
+    fn text(&self, code: CodeOfValue) -> PyResult<String> {
         Ok(self.format.decode_text(self.code(code)?))
     }
 
@@ -350,7 +362,7 @@ impl PyFormat {
     /// >>> import smallfloat as sf
     /// >>> sf.formats.e4m3fn.shortest(0x7e)
     /// '450'
-    fn shortest(&self, code: u64) -> PyResult<String> {
+    fn shortest(&self, code: CodeOfValue) -> PyResult<String> {
         Ok(self.format.shortest(self.code(code)?).to_string())
     }
 
@@ -390,6 +402,13 @@ impl PyFormat {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (String,)) {
         (slf.get_type().into_any(), (slf.get().format.to_string(),))
     }
+}
+
+/// The error of a keyword that says something else than the name.
+fn contradiction(named: &Format, keyword: &str, said: &str) -> PyErr {
+    PyValueError::new_err(format!(
+        "{keyword}={said} contradicts {named}: leave one out, or write Format('{named}').with_{keyword}({said})"
+    ))
 }
 
 fn signedness(signed: bool) -> Signedness {

@@ -1,5 +1,7 @@
 //! Integers that Python gives, with errors that name the parameter and its range.
 
+use std::num::NonZeroU64;
+
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -16,7 +18,10 @@ macro_rules! integers {
                 let says = || Ok::<_, PyErr>(format!(concat!($range, ", not {}"), value.repr()?));
                 match value.extract() {
                     Ok(number) => Ok(Self(number)),
-                    Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+                    Err(error)
+                        if error.is_instance_of::<PyOverflowError>(value.py())
+                            || error.is_instance_of::<PyValueError>(value.py()) =>
+                    {
                         Err(PyValueError::new_err(says()?))
                     }
                     Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => {
@@ -36,6 +41,22 @@ integers! {
     RandomBitCount(u32): "random_bits must be an integer in 1..=32";
     /// The number of an array's first element in its stream of random words.
     FirstElement(u64): "first_element must be an integer in 0..2**64";
+    /// The number of a stream of random words.
+    Stream(u64): "stream must be an integer in 0..2**64, or the name of a tensor, from which it follows";
+    /// The width of a format's codes; formats say more exactly which widths they have.
+    Width(u32): "k, the width of a code in bits, must be an integer in 2..=32";
+    /// The precision of a format; formats say more exactly which precisions they have.
+    Precision(u32): "p, the precision in bits, must be an integer in 1..=k";
+    /// The bias of a format; formats say more exactly which biases they have.
+    Bias(i32): "bias must be an integer in -2**31..2**31";
+    /// The code of a value; formats say more exactly which codes they have.
+    CodeOfValue(u64): "code must be an integer in 0..2**width";
+    /// How many shards there are to be.
+    Shards(NonZeroU64): "shards must be an integer in 1..2**64";
+    /// How many bytes a shard may have.
+    ShardBytes(NonZeroU64): "shard_bytes must be an integer in 1..2**64";
+    /// The number of a shard.
+    Shard(usize): "shard must be an integer in 0..shards of the plan";
     /// How many threads may work.
     Threads(usize): "threads must be at least 1 and less than 2**64, or None for one a core";
 }

@@ -1,6 +1,6 @@
 //! Keyword arguments → a projection and random words.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use smallfloat::random::Philox;
@@ -8,6 +8,7 @@ use smallfloat::{FlagPolicy, Format, Preset, Projection, RandomBits, Rounding, S
 use smallfloat_kernels::{Ars5, Generator, RandomWords};
 use smallfloat_tensor::stream_of_name;
 
+use crate::integers::Stream;
 use crate::value_error;
 
 const GENERATORS: [&str; 2] = ["philox", "ars5"];
@@ -77,11 +78,8 @@ fn stream(stream: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
     if let Ok(name) = stream.cast::<PyString>() {
         return Ok(stream_of_name(&name.to_cow()?));
     }
-    stream.extract().map_err(|_| {
-        PyTypeError::new_err(
-            "stream must be an integer in 0..2**64, or the name of a tensor, from which it follows",
-        )
-    })
+    let Stream(number) = stream.extract()?;
+    Ok(number)
 }
 
 /// Where the random words come from; `None` if the rounding needs none.

@@ -64,6 +64,19 @@ CODES = np.zeros(4, np.uint8)
         (ValueError, "codes are 0x0..=0xff", lambda: sf.formats.e5m2.text(256)),
         (AttributeError, "did you mean", lambda: sf.formats.e4m3fnx),
         (ValueError, "is not a number", lambda: sf.formats.e5m2.parse("one")),
+        (ValueError, "k, the width of a code in bits, must be an integer in 2..=32, not -8", lambda: sf.Format.p3109(-8, 3)),
+        (ValueError, "must be an integer in 2..=32, not 4294967304", lambda: sf.Format.ieee(2**32 + 8, 3)),
+        (ValueError, "p, the precision in bits, must be an integer in 1..=k, not -1", lambda: sf.Format.minifloat(8, -1, 7)),
+        (TypeError, "must be an integer in 2..=32, not 8.5", lambda: sf.Format.p3109(8.5, 3)),
+        (ValueError, "bias must be an integer in -2**31..2**31, not 1099511627776", lambda: sf.Format("cfloat8_1_4_3", bias=2**40)),
+        (ValueError, "bias must be an integer in -2**31..2**31", lambda: sf.BiasController("cfloat8_1_4_3", start=2**40)),
+        (ValueError, "code must be an integer in 0..2**width, not -1", lambda: sf.formats.e5m2.text(-1)),
+        (ValueError, "stream must be an integer in 0..2**64", lambda: sf.encode(X, "e5m2", rounding="stochastic-a", seed=1, stream=-1)),
+        (ValueError, "shards must be an integer in 1..2**64, not 0", lambda: sf.plan("x", "y", "mxfp4", shards=0)),
+        (ValueError, "shard_bytes must be an integer in 1..2**64, not -1", lambda: sf.plan("x", "y", "mxfp4", shard_bytes=-1)),
+        (ValueError, "bias=3 contradicts cfloat8_1_4_3:bias=7", lambda: sf.Format("cfloat8_1_4_3:bias=7", bias=3)),
+        (ValueError, ".with_bias(3)", lambda: sf.Format(sf.Format("cfloat8_1_4_3:bias=7"), bias=3)),
+        (ValueError, "subnormals='tesla' contradicts", lambda: sf.Format("shp:bias=7,subnormals=gradual", subnormals="tesla")),
         (OverflowError, "can't hold", lambda: sf.Format("binary16p1ue").max),
     ],
 )
@@ -78,3 +91,9 @@ def test_read_only_out():
     out.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
         sf.encode(X, "e5m2", out=out)
+
+
+def test_what_says_the_same_twice_is_no_contradiction():
+    assert sf.Format("cfloat8_1_4_3:bias=7", bias=7) == sf.Format("cfloat8_1_4_3", bias=7)
+    assert sf.Format("e4m3fn", bias=7) == sf.formats.e4m3fn
+    assert sf.Format("shp:bias=7", subnormals="gradual").subnormals == "gradual"

@@ -2,6 +2,8 @@
 
 import errno
 import json
+import os
+import re
 import tempfile
 import tracemalloc
 
@@ -304,3 +306,29 @@ def test_values_of_files_in_every_layout(tmp_path):
             assert np.array_equal(values, expected), (scheme, dtype)
     with pytest.raises(ValueError, match="load_values"):
         sf.load(tmp_path / "modelopt-nvfp4.safetensors")
+
+
+def test_paths_of_bytes(tmp_path):
+    """As everywhere in Python: also names that are no UTF-8."""
+    names = [os.fsencode(tmp_path / name) for name in ("a.safetensors", "b.safetensors", "c.safetensors")]
+    if os.name == "posix":
+        names[1] = names[1].replace(b"/b", b"/\xff")
+    wide, small, back = names
+    sf.save(wide, {"w": X})
+    sf.quantize_file(wide, small, "mxfp4")
+    assert sf.load(small)["w"].format == "e2m1fn" and sf._core.verify(small)[0] == 1
+    assert sf.dequantize_file(small, back) == os.stat(back).st_size
+    assert np.array_equal(sf.load_values(back)["w"], sf.quantize(X, "mxfp4").dequantize())
+    assert sf.plan(wide, os.fsencode(tmp_path / "out"), "mxfp4").output == str(tmp_path / "out")
+    with pytest.raises(ValueError, match=f"^{re.escape(os.fsdecode(wide))} has no tensors quantized"):
+        sf.load(wide)
+    with pytest.raises(TypeError, match="not int"):
+        sf.load(3)
+
+
+def test_a_broken_configuration(tmp_path):
+    (tmp_path / "in").mkdir()
+    sf.save(tmp_path / "in" / "model.safetensors", {"w": X})
+    (tmp_path / "in" / "config.json").write_text('{"a":', "utf-8")
+    with pytest.raises(ValueError, match=r"config.json`: is broken, it is no JSON: EOF .* line 1 column 5"):
+        sf.quantize_file(tmp_path / "in", tmp_path / "out", "mxfp4")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Literal, TypeVar, final, overload
+from typing import TypeAlias, Any, Literal, TypeVar, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,9 @@ from typing_extensions import Self
 
 from ._array import Array
 from ._flags import Flags
+
+#: What `os.fsdecode` takes.
+_Path: TypeAlias = str | bytes | PathLike[Any]
 
 _A = TypeVar("_A", bound=npt.NDArray[Any])
 
@@ -494,7 +497,7 @@ def kappa(
     operands: list[list[int]] | None = None,
     given: list[int] | None = None,
 ) -> dict[str, Any]: ...
-def verify(path: str | PathLike[str]) -> tuple[int, int, int, list[str]]: ...
+def verify(path: _Path) -> tuple[int, int, int, list[str]]: ...
 def presets() -> list[str]: ...
 def roundings() -> list[str]: ...
 def saturations() -> list[str]: ...
@@ -538,25 +541,25 @@ class Dequantizer:
         threads: int | None,
     ) -> np.ndarray: ...
 
-def quantize_path(input: str, output: str, recipe: dict[str, Any], threads: int | None) -> str: ...
+def quantize_path(input: _Path, output: _Path, recipe: dict[str, Any], threads: int | None) -> str: ...
 def dequantize_path(
-    input: str, output: str, dtype: str, rounding: str | None, overwrite: bool, threads: int | None
+    input: _Path, output: _Path, dtype: str, rounding: str | None, overwrite: bool, threads: int | None
 ) -> int: ...
 def plan_path(
-    input: str, output: str, recipe: dict[str, Any], shards: int | None, shard_bytes: int | None
+    input: _Path, output: _Path, recipe: dict[str, Any], shards: int | None, shard_bytes: int | None
 ) -> str: ...
 def plan_summary(plan: str) -> tuple[int, int, int, str]: ...
 def apply_shard(plan: str, shard: int, verify: bool, threads: int | None) -> tuple[str, bool]: ...
 def finalize_plan(plan: str, digests: bool) -> str: ...
 def read_container(
-    path: str,
+    path: _Path,
 ) -> tuple[list[tuple[str, str]] | None, list[tuple[str, str, list[int], bytes]]]: ...
-def read_tensors(path: str) -> tuple[list[tuple[str, str]], list[tuple[str, str, list[int], bytes]]]: ...
+def read_tensors(path: _Path) -> tuple[list[tuple[str, str]], list[tuple[str, str, list[int], bytes]]]: ...
 def read_values(
-    path: str, dtype: npt.DTypeLike | None, include: Sequence[str], exclude: Sequence[str]
+    path: _Path, dtype: npt.DTypeLike | None, include: Sequence[str], exclude: Sequence[str]
 ) -> list[tuple[str, np.ndarray]]: ...
 def write_tensors(
-    path: str,
+    path: _Path,
     tensors: list[tuple[str, str, list[int], bytes]],
     metadata: list[tuple[str, str]],
     overwrite: bool,

@@ -122,6 +122,17 @@ def _strided(x: Any) -> Any:
     return x.numpy()
 
 
+def to_pickle(x: Any) -> tuple[Any, Any]:
+    """An array that pickle can read again, which is no tensor of uint16, and its dtype."""
+    torch = sys.modules.get("torch")
+    return (x.view(torch.int16) if is_torch(x) and x.dtype == torch.uint16 else x), x.dtype
+
+
+def from_pickle(x: Any, dtype: Any) -> Any:
+    """The array of which `to_pickle` made that."""
+    return x if x.dtype == dtype else x.view(dtype)
+
+
 def _to_torch(result: Any, device: Any) -> Any:
     import torch
 
@@ -267,6 +278,8 @@ def output(out: Any, dtype: np.dtype) -> np.ndarray:
     """`out` as an array that shares its memory."""
     if is_torch(out) and out.device.type != "cpu":
         raise ValueError(f"out is on the device {out.device}, results are written on the CPU: leave out out, or give a tensor there")
+    if is_torch(out) and out.requires_grad:
+        raise ValueError("out requires a gradient, and results have none: leave out out, or give out.detach()")
     array = _from_torch(out) if is_torch(out) else out
     if not isinstance(array, np.ndarray):
         raise TypeError(f"out must be an array of dtype {dtype}, not {type(out).__name__}")

@@ -84,5 +84,5 @@ def plan(
         How many shards, or how many bytes of tensors one may have; by default one for each file of
         the input.
     """
-    made = _core.plan_path(os.fspath(source), os.fspath(target), recipe(fmt, **how), shards, shard_bytes)
+    made = _core.plan_path(source, target, recipe(fmt, **how), shards, shard_bytes)
     return Plan(made)

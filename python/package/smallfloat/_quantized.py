@@ -116,6 +116,13 @@ class QuantizedTensor:
         self.granularity: str = entry["granularity"]
         self.scale_format: str | None = entry.get("scale")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_parts": {name: _interop.to_pickle(part) for name, part in self._parts.items()}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parts = {name: _interop.from_pickle(*part) for name, part in state["_parts"].items()}
+        self.__dict__.update(state, _parts=parts)
+
     @property
     def scales(self) -> Any:
         return self._parts.get("_scale")
@@ -343,7 +350,7 @@ def load(path: Any) -> dict[str, QuantizedTensor]:
     entries, tensors = container(path)
     if entries is None:
         raise ValueError(
-            f"{path} has no tensors quantized by smallfloat: load_values reads the numbers of other programs' files"
+            f"{os.fsdecode(path)} has no tensors quantized by smallfloat: load_values reads the numbers of other programs' files"
         )
     # PyTorch has codes of 16 bits as I16.
     tensors = [(name, "U16" if name in entries and dtype == "I16" else dtype, *rest) for name, dtype, *rest in tensors]
@@ -358,7 +365,7 @@ def load(path: Any) -> dict[str, QuantizedTensor]:
 def container(path: Any) -> tuple[dict[str, Any] | None, list[Any]]:
     """How the quantized tensors of a native container lie, and all its tensors; None for the former
     where it is no container."""
-    entries, tensors = _core.read_container(os.fspath(path))
+    entries, tensors = _core.read_container(path)
     return None if entries is None else {name: json.loads(entry) for name, entry in entries}, tensors
 
 
@@ -394,7 +401,7 @@ def load_values(
     ...     sf.load_values(path[1])["w"].sum()
     np.float32(64.0)
     """
-    found = _core.read_values(os.fspath(path), dtype, patterns(include, "include"), patterns(exclude, "exclude"))
+    found = _core.read_values(path, dtype, patterns(include, "include"), patterns(exclude, "exclude"))
     return dict(found)
 
 
@@ -452,7 +459,7 @@ def save(path: Any, tensors: Mapping[str, QuantizedTensor | Array | np.ndarray],
 
 def _output(path: Any) -> str:
     """A path to write to, in a folder that is there."""
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, "the folder does not exist, make it first", folder)
@@ -468,7 +475,7 @@ def quantize_file(source: Any, target: Any, fmt: Any = "cfloat8_1_4_3", *, threa
     of patterns of names), `overwrite` and `verify`. Returns the report as a dict.
     """
     how = recipe(fmt, **how)
-    return json.loads(_core.quantize_path(os.fspath(source), _output(target), how, threads))
+    return json.loads(_core.quantize_path(source, _output(target), how, threads))
 
 
 def dequantize_file(
@@ -476,4 +483,4 @@ def dequantize_file(
 ) -> int:
     """Writes a quantized file's tensors as floats; returns how many bytes that are."""
     name = NAMES[number_dtype(dtype).name]
-    return _core.dequantize_path(os.fspath(source), _output(target), name, rounding, overwrite, None)
+    return _core.dequantize_path(source, _output(target), name, rounding, overwrite, None)

@@ -175,6 +175,7 @@ def from_pretrained(model: type[Any], folder: Any, *, dtype: torch.dtype = torch
     -------
     PreTrainedModel
     """
+    folder = os.fsdecode(folder)
     config = how.pop("config", None) or AutoConfig.from_pretrained(folder)
     # What other programs say of their codes, which are read here.
     if hasattr(config, "quantization_config"):
@@ -209,6 +210,7 @@ def save_pretrained(model: PreTrainedModel, folder: Any, layout: str | None = No
         With a layout those of `smallfloat.quantize_file`, whose report is returned; else those of
         the model's own `save_pretrained`.
     """
+    folder = os.fsdecode(folder)
     if layout is None:
         model.save_pretrained(folder, **how)
         _tell_files(folder, entries(model))
@@ -219,7 +221,7 @@ def save_pretrained(model: PreTrainedModel, folder: Any, layout: str | None = No
     wide = {name: tables[name].weight.detach() for name in stored.keys() & tables.keys()}
     if len(wide) < len(stored):
         how.setdefault("include", sorted(stored.keys() - wide.keys()))
-    with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(os.fspath(folder)))) as own:
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(folder))) as own:
         model.save_pretrained(own)
         _tell_files(own, stored, wide)
         return quantize_file(own, folder, layout, **how)

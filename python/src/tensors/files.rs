@@ -1,7 +1,6 @@
 //! Checkpoints: quantize, dequantize, read and verify files; plan, apply and finalize in shards.
 
 use std::io;
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -20,8 +19,13 @@ use smallfloat_tensor::{
 use crate::array::{Output, with_kind};
 use crate::convert::{detached, number_dtype};
 use crate::format::spec_of;
-use crate::integers::{RandomBitCount, Seed, Threads};
+use crate::integers::{RandomBitCount, Seed, Shard, ShardBytes, Shards, Threads};
 use crate::{policy, value_error};
+
+/// A path as Python's `os` takes them: text, bytes, or an object that stands for one of these.
+fn any_path(value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    value.py().import("os")?.call_method1("fsdecode", (value,))?.extract()
+}
 
 /// The number of "file exists", which is the same on every system.
 const EEXIST: i32 = 17;
@@ -200,8 +204,8 @@ fn work<R: Send>(
 #[pyfunction]
 pub(crate) fn quantize_path(
     py: Python<'_>,
-    input: PathBuf,
-    output: PathBuf,
+    #[pyo3(from_py_with = any_path)] input: PathBuf,
+    #[pyo3(from_py_with = any_path)] output: PathBuf,
     recipe: QuantizeKeywords<'_>,
     threads: Option<Threads>,
 ) -> PyResult<String> {
@@ -217,8 +221,8 @@ pub(crate) fn quantize_path(
 #[pyfunction]
 pub(crate) fn dequantize_path(
     py: Python<'_>,
-    input: PathBuf,
-    output: PathBuf,
+    #[pyo3(from_py_with = any_path)] input: PathBuf,
+    #[pyo3(from_py_with = any_path)] output: PathBuf,
     dtype: &str,
     rounding: Option<&str>,
     overwrite: bool,
@@ -242,7 +246,10 @@ pub(crate) fn dequantize_path(
 /// tuple
 ///     How many tensors, codes and digests were checked, and what deserves a warning.
 #[pyfunction]
-pub(crate) fn verify(py: Python<'_>, path: PathBuf) -> PyResult<(u64, u64, u64, Vec<String>)> {
+pub(crate) fn verify(
+    py: Python<'_>,
+    #[pyo3(from_py_with = any_path)] path: PathBuf,
+) -> PyResult<(u64, u64, u64, Vec<String>)> {
     let verified = work(py, None, move || tensor::verify(&path))?;
     Ok((verified.tensors, verified.codes, verified.digests, verified.warnings))
 }
@@ -251,18 +258,18 @@ pub(crate) fn verify(py: Python<'_>, path: PathBuf) -> PyResult<(u64, u64, u64, 
 #[pyfunction]
 pub(crate) fn plan_path(
     py: Python<'_>,
-    input: PathBuf,
-    output: PathBuf,
+    #[pyo3(from_py_with = any_path)] input: PathBuf,
+    #[pyo3(from_py_with = any_path)] output: PathBuf,
     recipe: QuantizeKeywords<'_>,
-    shards: Option<NonZeroU64>,
-    shard_bytes: Option<NonZeroU64>,
+    shards: Option<Shards>,
+    shard_bytes: Option<ShardBytes>,
 ) -> PyResult<String> {
     let options = recipe.options()?;
     let patterns = recipe.patterns(&input)?;
     let sharding = match (shards, shard_bytes) {
         (None, None) => Sharding::Files,
-        (Some(count), None) => Sharding::Count(count),
-        (None, Some(bytes)) => Sharding::Bytes(bytes),
+        (Some(Shards(count)), None) => Sharding::Count(count),
+        (None, Some(ShardBytes(bytes))) => Sharding::Bytes(bytes),
         (Some(_), Some(_)) => {
             return Err(PyValueError::new_err("give shards or shard_bytes, not both"));
         }
@@ -290,12 +297,12 @@ pub(crate) fn plan_summary(plan: &str) -> PyResult<(usize, usize, u64, PathBuf)>
 pub(crate) fn apply_shard(
     py: Python<'_>,
     plan: &str,
-    shard: usize,
+    shard: Shard,
     verify: bool,
     threads: Option<Threads>,
 ) -> PyResult<(String, bool)> {
     let plan = read_plan(plan)?;
-    let applied = work(py, threads, move || tensor::apply(&plan, shard, verify, &mut |_| ()))?;
+    let applied = work(py, threads, move || tensor::apply(&plan, shard.0, verify, &mut |_| ()))?;
     Ok((json(&applied.report)?, applied.was_complete))
 }
 
@@ -312,7 +319,10 @@ type Raw<'py> = (String, &'static str, Vec<u64>, Bound<'py, PyBytes>);
 /// The metadata and the tensors of a safetensors or `.npy` file, as they are stored.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a pair of lists")]
-pub(crate) fn read_tensors(py: Python<'_>, path: PathBuf) -> PyResult<(Vec<(String, String)>, Vec<Raw<'_>>)> {
+pub(crate) fn read_tensors(
+    py: Python<'_>,
+    #[pyo3(from_py_with = any_path)] path: PathBuf,
+) -> PyResult<(Vec<(String, String)>, Vec<Raw<'_>>)> {
     let source = work(py, None, move || Source::open(path))?;
     Ok((source.metadata().to_vec(), raw(py, &source)?))
 }
@@ -331,7 +341,7 @@ fn raw<'py>(py: Python<'py>, source: &Source) -> PyResult<Vec<Raw<'py>>> {
 #[expect(clippy::type_complexity, reason = "a pair of lists")]
 pub(crate) fn read_container(
     py: Python<'_>,
-    path: PathBuf,
+    #[pyo3(from_py_with = any_path)] path: PathBuf,
 ) -> PyResult<(Option<Vec<(String, String)>>, Vec<Raw<'_>>)> {
     let view = work(py, None, move || View::open(path))?;
     let of = |tensor: &TensorView| Some(json(tensor.entry()?).map(|entry| (tensor.info.name.clone(), entry)));
@@ -343,7 +353,7 @@ pub(crate) fn read_container(
 #[pyfunction]
 pub(crate) fn read_values<'py>(
     py: Python<'py>,
-    path: PathBuf,
+    #[pyo3(from_py_with = any_path)] path: PathBuf,
     dtype: Option<&Bound<'py, PyAny>>,
     include: Vec<String>,
     exclude: Vec<String>,
@@ -377,7 +387,7 @@ pub(crate) fn read_values<'py>(
 #[pyfunction]
 pub(crate) fn write_tensors(
     py: Python<'_>,
-    path: PathBuf,
+    #[pyo3(from_py_with = any_path)] path: PathBuf,
     tensors: Vec<(String, String, Vec<u64>, Bound<'_, PyBytes>)>,
     metadata: Vec<(String, String)>,
     overwrite: bool,

@@ -613,12 +613,12 @@ def load_(model: nn.Module, path: Any) -> None:
     parts = {name + suffix for name in found for suffix in ("", *_SUFFIXES)}
     for name, array in arrays.items():
         if array.dtype == np.uint16 and name not in parts:
-            raise ValueError(f"{os.fspath(path)}: {name} has the dtype uint16, and is no part of a quantized weight")
+            raise ValueError(f"{os.fsdecode(path)}: {name} has the dtype uint16, and is no part of a quantized weight")
     state = {name: tensor_of(array.copy()) for name, array in arrays.items()}
     known = {name for prefix, module in model.named_modules() for name in (f"{prefix}.{n}" if prefix else n for n in _weights(module))}
     for name in found:
         if name not in known:
-            raise ValueError(f"{os.fspath(path)}: {name} is quantized there, and is no weight of this model that can be")
+            raise ValueError(f"{os.fsdecode(path)}: {name} is quantized there, and is no weight of this model that can be")
     whole = {name: {"shape": list(state[name].shape), **entry} for name, entry in found.items()}
     prepare_(model, whole)
     model.load_state_dict(state)
