@@ -157,3 +157,6 @@ def test_what_is_refused():
         sfj.round(jnp.ones(3), "fp24")
     with pytest.raises(ValueError, match="'keep'"):
         sfj.fake_quantize(jnp.ones(3), "e5m2", nonfinite="refuse")
+    for fmt in ("e5m2", "mxfp4"):
+        with pytest.raises(TypeError, match="^unexpected keyword argument 'foo'"):
+            sfj.fake_quantize(jnp.ones((1, 32)), fmt, foo=1)

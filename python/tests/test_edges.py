@@ -33,6 +33,20 @@ def test_extremes_of_two_zeros(name, ufunc):
         assert ufunc.reduce(a).codes == ufunc(a[0], a[1]).codes == (0 if ufunc in (np.maximum, np.fmax) else zeros.codes[1])
 
 
+@pytest.mark.parametrize("axis", [None, 0, -1, 1, (), (0,)])
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin"])
+def test_reductions_without_dimensions(name, axis):
+    """A scalar has no axis; some of NumPy's functions take its first one, others refuse it."""
+
+    def reduced(x):
+        try:
+            return float(getattr(x, name)(axis=axis))
+        except (TypeError, np.exceptions.AxisError) as error:
+            return type(error)
+
+    assert reduced(sf.array(1.5, "e4m3fn")) == reduced(np.array(1.5))
+
+
 def test_outer_rounds_numbers():
     """A Python number is rounded to the format there too."""
     a = sf.array([1.0, 3.0], "e4m3fn")

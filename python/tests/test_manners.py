@@ -196,7 +196,7 @@ def test_slips_of_arguments(tmp_path):
     for how, says in (({"seed": -1}, "seed must be an integer"), ({"seed": 2**64}, "seed must be an integer"), ({"granularity": 32}, "granularity is a word")):
         with pytest.raises((ValueError, TypeError), match=says):
             sf.quantize(np.ones(2), "mxfp4", rounding="stochastic-a", **how)
-    with pytest.raises(TypeError, match=r"quantize\(\) got an unexpected keyword argument 'sead'"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sead': .*smallfloat.quantize"):
         sf.quantize(np.ones(2), "mxfp4", sead=1)
     with pytest.raises(TypeError, match="binary32 has no codes"):
         sf.decode(np.ones(2, np.float32))

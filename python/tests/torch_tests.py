@@ -8,6 +8,7 @@ import importlib
 import io
 import os
 import pathlib
+import pickle
 import socket
 
 import numpy as np
@@ -291,6 +292,88 @@ def test_optimizer_errors():
     p.grad = torch.tensor([1.0, float("nan"), 0.0, 0.0])
     with pytest.raises(ValueError, match="weight of parameter 0, step 1: x has 1 NaN"):
         opt.step()
+
+
+def test_unknown_keywords_name_no_other_function():
+    for fmt in ("e5m2", "mxfp4"):
+        with pytest.raises(TypeError, match="^unexpected keyword argument 'foo'"):
+            sft.fake_quantize(torch.ones(1, 32), fmt, foo=1)
+
+
+def test_outputs_with_a_gradient_are_refused():
+    out = torch.zeros(3, requires_grad=True)
+    with pytest.raises(ValueError, match="out.detach"):
+        sf.round(torch.ones(3), "e5m2", out=out)
+    sf.round(torch.ones(3), "e5m2", out=out.detach())
+    assert out.tolist() == [1, 1, 1]
+
+
+def pair():
+    torch.manual_seed(3)
+    layer = torch.nn.Linear(8, 4)
+    return layer, sft.SmallOptimizer(torch.optim.Adam(layer.parameters(), lr=0.125), weight_format="cfloat8_1_4_3", seed=1)
+
+
+def stepped(layer, opt, scaler=None):
+    """A step; with a scaler the gradients are scaled by a power of two, and back."""
+    opt.zero_grad()
+    loss = (layer(torch.linspace(-1, 1, 40).reshape(5, 8)) ** 2).sum()
+    if scaler is None:
+        loss.backward()
+        opt.step()
+    else:
+        scaler.scale(loss).backward()
+        scaler.unscale_(opt)
+        scaler.step(opt)
+        scaler.update()
+    return [p.detach().clone() for p in layer.parameters()]
+
+
+def test_the_optimizer_is_one_of_torchs():
+    """Schedulers and scalers of torch take it."""
+    (a, one), (b, two) = pair(), pair()
+    assert isinstance(one, torch.optim.Optimizer)
+    rates = torch.optim.lr_scheduler.StepLR(one, 1, gamma=0.5), torch.optim.lr_scheduler.StepLR(two.optimizer, 1, gamma=0.5)
+    scaler, calls = torch.amp.GradScaler("cpu"), []
+    one.register_step_post_hook(lambda *_: calls.append(one.steps))
+    for k in range(3):
+        assert one.param_groups[0]["lr"] == two.param_groups[0]["lr"] == 0.125 * 0.5**k
+        assert all(map(torch.equal, stepped(a, one, scaler), stepped(b, two)))
+        for rate in rates:
+            rate.step()
+    assert calls == [1, 2, 3]
+    extra = torch.nn.Parameter(torch.full((3,), 1.1))
+    one.add_param_group({"params": [extra], "lr": 0.0})
+    assert extra.tolist() == [1.125] * 3 and len(one.param_groups) == 2
+
+
+@pytest.mark.parametrize("way", ["deepcopy", "pickle", "torch.save"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_copies_of_the_optimizer(way, packed):
+    layer, opt = pair()
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 100)
+    stepped(layer, opt)
+    scheduler.step()
+    if packed:
+        opt.pack()
+    if way == "deepcopy":
+        copied = copy.deepcopy((layer, opt))
+    elif way == "pickle":
+        copied = pickle.loads(pickle.dumps((layer, opt)))
+    else:
+        torch.save((layer, opt), file := io.BytesIO())
+        file.seek(0)
+        copied = torch.load(file, weights_only=False)
+    for each in (opt, copied[1]):
+        each.unpack()
+    for _ in range(2):
+        assert all(map(torch.equal, stepped(layer, opt), stepped(*copied)))
+    assert copied[1].bytes_per_parameter() == opt.bytes_per_parameter() == 5.0
+
+
+def test_tensors_of_16_bits_are_pickled():
+    q = sf.quantize(torch.linspace(-1, 1, 64), "shp")
+    assert torch.equal(pickle.loads(pickle.dumps(q)).dequantize(), q.dequantize())
 
 
 def test_formats_without_a_sign():

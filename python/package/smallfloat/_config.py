@@ -7,7 +7,7 @@ import functools
 import json
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,9 +39,11 @@ def recipe(
     overwrite: bool = False,
     verify: bool = True,
     native: bool = False,
+    **unknown: Any,
 ) -> dict[str, Any]:
     """What decides the bytes of quantized tensors, as the compiled part takes it."""
     found = dict(locals())
+    refuse_unknown(found.pop("unknown"))
     for word in ("granularity", "scale_rule", "rounding", "saturation", "preset", "nonfinite", "negative", "tensors"):
         if not isinstance(found[word], (str, type(None))):
             raise TypeError(f"{word} is a word, not {found[word]!r}")
@@ -54,8 +56,10 @@ def recipe(
     return found
 
 
-# Messages about keyword arguments name the function that users call.
-recipe.__qualname__ = "quantize"
+def refuse_unknown(keywords: Iterable[str]) -> None:
+    """Refuses keyword arguments that no quantization has, whichever function they were given to."""
+    for name in keywords:
+        raise TypeError(f"unexpected keyword argument {name!r}: help(smallfloat.quantize) tells those that there are")
 
 
 def patterns(given: Any, what: str) -> list[str]:

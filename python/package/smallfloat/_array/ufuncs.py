@@ -236,6 +236,8 @@ def _reduced(ufunc: Any, x: Any, axis: Any, keepdims: bool) -> Any:
         return ufunc.reduce(np.not_equal(x, 0), axis=axis, keepdims=keepdims)
     if ufunc not in (np.add, np.multiply, np.maximum, np.minimum, np.fmax, np.fmin):
         raise TypeError(f"numpy.{ufunc.__name__}.reduce is not for an Array")
+    # As NumPy's reductions: a scalar has no axis, and takes the first and the last all the same.
+    axis = None if codes.ndim == 0 and isinstance(axis, int) and axis in (0, -1) else axis
     rows, shape = exact.rows(codes, axis, keepdims)
     if ufunc in (np.add, np.multiply):
         found = exact.sums(rows, fmt) if ufunc is np.add else exact.products(rows, fmt)

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._config import Config
+from .._config import Config, refuse_unknown
 from .._core import Format
 from ._round import check, round
 from ._scaled import dequantize, quantize
@@ -61,6 +61,7 @@ def fake_quantize(x: Any, fmt: Any, *, nonfinite: str = "keep", stream: Any = No
         raise ValueError(f"nonfinite={nonfinite!r} is not known: write 'keep' (the default) or 'preset'")
     x = check(x)
     if _is_format(fmt) and not {"granularity", "bias", "scale_format", "scale_rule"} & how.keys():
+        refuse_unknown(how.keys() - round.__kwdefaults__.keys())
         return _straight_through(x, nonfinite, (("fmt", str(fmt)), ("stream", stream), *sorted(how.items())))
     if nonfinite == "preset":
         raise ValueError("nonfinite='preset' is for formats without scales: leave it out")

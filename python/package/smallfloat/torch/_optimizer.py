@@ -8,7 +8,7 @@ from typing import Any, Iterator
 
 import torch
 
-from .. import _core, formats
+from .. import _core, _interop, formats
 from .._core import Format
 from . import _learning
 from ._device import convert, has_float_kernels, stays
@@ -21,6 +21,10 @@ _SIGNED = ("exp_avg", "momentum_buffer", "grad_avg")
 # Of torch's optimizers. Second moments have twice the binades of gradients, and one that became
 # zero would make a step of any size, so their roots are held.
 _STATE = {"exp_avg": "shp", "exp_avg_sq": "sqrt(uhp)", "momentum_buffer": "shp"}
+
+
+# What a pickled optimizer has; a scheduler's own wrapper of `step`, and hooks, stay behind.
+_KEPT = ("optimizer", "seed", "policy", "steps", "_weight", "_state", "_codes", "_refused")
 
 
 # Larger than every bias.
@@ -81,6 +85,12 @@ class _Codes:
     ) -> None:
         #: Where codes stay on a device, so does the bias, and the format's is 0.
         self.codes, self._fmt, self.root, self.dtype, self.bias = codes, fmt, root, dtype, bias
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "codes": _interop.to_pickle(self.codes)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, codes=_interop.from_pickle(*state["codes"]))
 
     @property
     def fmt(self) -> Format:
@@ -179,7 +189,7 @@ class _Codes:
         return cls(codes, fmt, state["root"], dtype)
 
 
-class SmallOptimizer:
+class SmallOptimizer(torch.optim.Optimizer):
     """Holds an optimizer's weights and state as codes of small formats, rounded stochastically in
     every step.
 
@@ -199,7 +209,7 @@ class SmallOptimizer:
     Parameters
     ----------
     optimizer : torch.optim.Optimizer
-        Learning-rate schedulers take this one, not its wrapper.
+        Learning-rate schedulers take either.
     weight_format : str or None
         Of floating-point weights; with its bias chosen for each tensor where it is data. None
         leaves them as they are.
@@ -238,7 +248,9 @@ class SmallOptimizer:
         policy: str = "amax",
         seed: int,
     ) -> None:
+        # Groups and state are the optimizer's own, so the base class makes none: only its hooks.
         self.optimizer, self.seed, self.policy, self.steps = optimizer, seed, policy, 0
+        super().__setstate__({})
         self._weight = None if weight_format is None else _Spelling(weight_format)
         if isinstance(state_format, dict):
             self._state: Any = {name: _Spelling(fmt) for name, fmt in state_format.items()}
@@ -255,8 +267,26 @@ class SmallOptimizer:
         self._encode_weights({"rounding": "nearest-even"})
 
     @property
-    def param_groups(self) -> list[dict[str, Any]]:
+    def param_groups(self) -> list[dict[str, Any]]:  # type: ignore[override]
         return self.optimizer.param_groups
+
+    @property
+    def state(self) -> Any:  # type: ignore[override]
+        return self.optimizer.state
+
+    @property
+    def defaults(self) -> dict[str, Any]:  # type: ignore[override]
+        return self.optimizer.defaults
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.check()
+        return {name: value for name, value in vars(self).items() if name in _KEPT}
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds parameters to the optimizer; their weights become codes at once."""
+        known = sum(1 for _ in self._parameters())
+        self.optimizer.add_param_group(param_group)
+        self._encode_weights({"rounding": "nearest-even"}, known)
 
     def _parameters(self) -> Iterator[tuple[int, torch.Tensor]]:
         return enumerate(p for group in self.optimizer.param_groups for p in group["params"])
@@ -293,10 +323,10 @@ class SmallOptimizer:
             )
 
     @torch.no_grad()
-    def _encode_weights(self, how: dict[str, Any] | None = None) -> None:
+    def _encode_weights(self, how: dict[str, Any] | None = None, first: int = 0) -> None:
         if self._weight is not None:
             for index, p in self._parameters():
-                if p.is_floating_point():
+                if index >= first and p.is_floating_point():
                     p.copy_(self._encode(index, _WEIGHT, p.detach(), self._weight, how).tensor())
 
     def _encode_state(self) -> None:
