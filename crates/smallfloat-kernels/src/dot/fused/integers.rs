@@ -74,7 +74,7 @@ pub(super) fn group(dot: &FusedDot, c: f32, x: &[f32], y: &[f32], scale: i32) ->
         GroupSum::Sequential => return pairs().fold(c, |c, (x, y)| fma(x, y, c)),
         _ => {}
     }
-    if let Some(result) = dot.without_value(c, pairs()) {
+    if let Some(result) = dot.without_value(c, pairs().map(|(x, y)| (f64::from(x), f64::from(y)))) {
         return result;
     }
     let products = pairs().map(|(x, y)| {

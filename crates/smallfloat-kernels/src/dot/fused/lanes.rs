@@ -56,6 +56,45 @@ impl<const W: usize> Operands<W> {
         }
         self.special = special;
     }
+
+    /// Multiplies the operands of each block by its scale. Their powers as well, or where sums of
+    /// products are exact before they are aligned, the powers are those of the scales alone.
+    #[inline(always)]
+    fn scale(&mut self, plan: &Plan, block: usize, scales: [&[f64]; W]) {
+        let places = self.values.chunks_mut(block).zip(self.powers.chunks_mut(block));
+        let mut special = false;
+        for (number, (values, powers)) in places.take(scales[0].len()).enumerate() {
+            for lane in 0..W {
+                let scale = scales[lane][number];
+                let power = power_of(scale, plan.lowest_scale);
+                special |= !scale.is_finite();
+                for (value, to) in values.iter_mut().zip(powers.iter_mut()) {
+                    value[lane] *= scale;
+                    to[lane] = if plan.exact == 1 { to[lane] * power } else { power };
+                }
+            }
+        }
+        self.special |= special;
+    }
+}
+
+/// The scales of the blocks of all rows, in order.
+#[derive(Clone, Copy)]
+pub(super) struct BlockScales<'a> {
+    pub(super) block: usize,
+    /// The smallest normal number of their format.
+    pub(super) lowest: f64,
+    /// Products whose sum is exact before it is aligned, or 1.
+    pub(super) exact: usize,
+    pub(super) of: [&'a [f64]; 2],
+}
+
+impl<'a> BlockScales<'a> {
+    /// The scales of the blocks of one row.
+    fn row(&self, side: usize, row: usize, length: usize) -> &'a [f64] {
+        let blocks = length.div_ceil(self.block);
+        &self.of[side][row * blocks..][..blocks]
+    }
 }
 
 /// The power of two by which a number is aligned.
@@ -90,10 +129,13 @@ struct Plan {
     /// Where infinity begins.
     limit: f64,
     nearest: bool,
+    /// Of [`BlockScales`].
+    lowest_scale: f64,
+    exact: usize,
 }
 
 impl Plan {
-    fn new(dot: &FusedDot) -> Self {
+    fn new(dot: &FusedDot, scales: Option<&BlockScales<'_>>) -> Self {
         let Fused { sum, output, rounding, .. } = dot.fused;
         let format = output.format();
         let (low, top) = format.exponent_range();
@@ -110,6 +152,8 @@ impl Plan {
             precision: power(format.trailing_bits().cast_signed()),
             limit: power(top + 1),
             nearest: rounding == smallfloat::Rounding::NearestEven,
+            lowest_scale: scales.map_or(1.0, |scales| scales.lowest),
+            exact: scales.map_or(1, |scales| scales.exact),
         }
     }
 
@@ -163,14 +207,34 @@ impl<const X: usize, const W: usize> Group<'_, X, W> {
         sums
     }
 
+    /// The sums of so many products each, which are exact, cut as those of [`sum`](Self::sum) are.
+    #[inline(always)]
+    fn sum_of_sums(&self, scales: [f64; W], count: usize) -> [f64; W] {
+        let mut sums = [0.0; W];
+        for (x, y) in self.x.chunks_exact(count).zip(self.y.chunks_exact(count)) {
+            let mut exact = [0.0; W];
+            for (x, y) in x.iter().zip(y) {
+                for lane in 0..W {
+                    exact[lane] += x[lane % X] * y[lane];
+                }
+            }
+            for lane in 0..W {
+                sums[lane] += (exact[lane] * scales[lane]).trunc();
+            }
+        }
+        sums
+    }
+
     #[inline(always)]
     fn aligned(&self, plan: &Plan, c: &mut [f64; W]) {
-        let mut largest = self.largest(0, 1);
+        // Constants, so that the loops of most units have no steps.
+        let mut largest = if plan.exact == 1 { self.largest(0, 1) } else { self.largest(0, plan.exact) };
         for lane in 0..W {
             largest[lane] = larger(largest[lane], power_of(c[lane], plan.accumulator));
         }
         let scales = largest.map(|largest| plan.fraction * reciprocal(largest));
-        let sums = self.sum(scales, 0, 1);
+        let sums =
+            if plan.exact == 1 { self.sum(scales, 0, 1) } else { self.sum_of_sums(scales, plan.exact) };
         for lane in 0..W {
             let sum = sums[lane] + (c[lane] * scales[lane]).trunc();
             // Adding zero leaves no −0.
@@ -334,22 +398,22 @@ fn repair<const X: usize, const W: usize>(
     c: &mut [f64; W],
     all: bool,
 ) {
-    #[expect(clippy::cast_possible_truncation, reason = "all are values of binary32")]
+    #[expect(clippy::cast_possible_truncation, reason = "without scales all are values of binary32")]
     for lane in 0..W {
-        let pairs = group.x.iter().zip(group.y).map(|(x, y)| (x[lane % X] as f32, y[lane] as f32));
+        let pairs = group.x.iter().zip(group.y).map(|(x, y)| (x[lane % X], y[lane]));
         let old = before[lane] as f32;
         if let Some(result) = dot.without_value(old, pairs.clone()) {
             c[lane] = f64::from(result);
         } else if all {
-            let (x, y): (Vec<f32>, Vec<f32>) = pairs.unzip();
+            let (x, y): (Vec<f32>, Vec<f32>) = pairs.map(|(x, y)| (x as f32, y as f32)).unzip();
             c[lane] = f64::from(super::integers::group(dot, old, &x, &y, 0));
         }
     }
 }
 
 /// c + Σ x·y.
-pub(super) fn sum(dot: &FusedDot, c: f32, x: &[f32], y: &[f32]) -> f32 {
-    let plan = Plan::new(dot);
+pub(super) fn sum(dot: &FusedDot, c: f32, [x, y]: [&[f32]; 2], scales: Option<&BlockScales<'_>>) -> f32 {
+    let plan = Plan::new(dot, scales);
     let (mut a, mut b) = (Operands::<1>::default(), Operands::<1>::default());
     let mut sums = [f64::from(c)];
     dot.level.vectorize(
@@ -357,6 +421,10 @@ pub(super) fn sum(dot: &FusedDot, c: f32, x: &[f32], y: &[f32]) -> f32 {
         || {
             a.fill(dot, 0, [x], plan.lowest[0]);
             b.fill(dot, 1, [y], plan.lowest[1]);
+            if let Some(scales) = scales {
+                a.scale(&plan, scales.block, [scales.row(0, 0, x.len())]);
+                b.scale(&plan, scales.block, [scales.row(1, 0, y.len())]);
+            }
             accumulate(dot, &plan, &a, &b, &mut sums);
         },
     );
@@ -370,8 +438,14 @@ fn narrowed(c: f64) -> f32 {
 }
 
 /// Adds A·Bᵀ to the sums.
-pub(super) fn matmul(dot: &FusedDot, [a, b]: [&[f32]; 2], length: usize, sums: &mut [f32]) {
-    let plan = Plan::new(dot);
+pub(super) fn matmul(
+    dot: &FusedDot,
+    [a, b]: [&[f32]; 2],
+    length: usize,
+    scales: Option<&BlockScales<'_>>,
+    sums: &mut [f32],
+) {
+    let plan = Plan::new(dot, scales);
     let columns = b.len() / length;
     if sums.is_empty() {
         return;
@@ -384,19 +458,27 @@ pub(super) fn matmul(dot: &FusedDot, [a, b]: [&[f32]; 2], length: usize, sums: &
         dot.level.vectorize(
             #[inline(always)]
             || {
-                for (operands, row) in left.iter_mut().zip(a.chunks(length)) {
+                for (number, (operands, row)) in left.iter_mut().zip(a.chunks(length)).enumerate() {
                     operands.fill(dot, 0, [row], plan.lowest[0]);
+                    if let Some(scales) = scales {
+                        operands.scale(&plan, scales.block, [scales.row(0, block * rows + number, length)]);
+                    }
                 }
             },
         );
         let mut right = Operands::<LANES>::default();
         for first in (0..columns).step_by(LANES) {
             let width = LANES.min(columns - first);
-            let row = |lane: usize| &b[(first + lane.min(width - 1)) * length..][..length];
+            let number = |lane: usize| first + lane.min(width - 1);
+            let row = |lane: usize| &b[number(lane) * length..][..length];
             dot.level.vectorize(
                 #[inline(always)]
                 || {
                     right.fill(dot, 1, std::array::from_fn(row), plan.lowest[1]);
+                    if let Some(scales) = scales {
+                        let rows = std::array::from_fn(|lane| scales.row(1, number(lane), length));
+                        right.scale(&plan, scales.block, rows);
+                    }
                     for (x, sums) in left.iter().zip(sums.chunks_mut(columns)) {
                         let sums = &mut sums[first..first + width];
                         let mut c = std::array::from_fn(|lane| f64::from(sums[lane.min(width - 1)]));

@@ -223,7 +223,7 @@ impl FusedDot {
     /// If the slices differ in length.
     pub fn add(&self, c: f32, x: &[f32], y: &[f32]) -> f32 {
         check_lengths((x.len(), "values"), (y.len(), "others"));
-        lanes::sum(self, c, x, y)
+        lanes::sum(self, c, [x, y], None)
     }
 
     /// Returns the sum that [`add`](Self::add) returns, computed slowly in integers of 128 bits:
@@ -244,7 +244,7 @@ impl FusedDot {
     /// each pair of rows.
     pub fn add_matmul(&self, [a, b]: [&[f32]; 2], length: usize, sums: &mut [f32]) {
         check_rows([a.len(), b.len()], length, sums.len());
-        lanes::matmul(self, [a, b], length, sums);
+        lanes::matmul(self, [a, b], length, None, sums);
     }
 
     /// The groups of a sum in order, with the promotions between them.
@@ -275,12 +275,12 @@ impl FusedDot {
 
     /// The result of a sum with a NaN or an infinity among its terms, by IEEE 754's rules; `None`
     /// where there is none. AMD's units also take products from 2^128 on for infinities.
-    fn without_value(&self, c: f32, terms: impl Iterator<Item = (f32, f32)>) -> Option<f32> {
+    fn without_value(&self, c: f32, terms: impl Iterator<Item = (f64, f64)>) -> Option<f32> {
         let overflows = matches!(self.fused.sum, GroupSum::Down { .. } | GroupSum::DownInHalves { .. });
         let limit = f64::from(2.0_f32).powi(128);
         let (mut sum, mut infinite, mut specials) = (f64::from(c), [false; 2], !c.is_finite());
         for (x, y) in terms {
-            let product = f64::from(x) * f64::from(y);
+            let product = x * y;
             specials |= !product.is_finite();
             infinite[usize::from(product < 0.0)] |= overflows && product.abs() >= limit;
             sum += product;

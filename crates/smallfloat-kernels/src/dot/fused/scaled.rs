@@ -4,8 +4,10 @@ use smallfloat::formats::{E2M1FN, E4M3FN, E8M0FNU};
 use smallfloat::{Datum, Format};
 
 use super::integers::{self, Term, aligned};
+use super::lanes::{self, BlockScales};
 use super::{Fused, FusedDot, GroupSum, Output};
-use crate::element::check_lengths;
+use crate::arch::level::Level;
+use crate::element::{check_lengths, check_rows};
 use crate::error::Error;
 
 /// Sums of products of elements and of their blocks' scales, as Blackwell's units for MX formats
@@ -49,19 +51,77 @@ impl ScaledDot {
         Ok(Self { dot: FusedDot::new(x, y, fused)?, scales: *scales, block })
     }
 
+    /// Returns this with loops compiled for another level, at most the highest that the machine can
+    /// run. The results are the same.
+    #[must_use]
+    pub fn with_level(self, level: Level) -> Self {
+        Self { dot: self.dot.with_level(level), ..self }
+    }
+
+    /// Returns the number of elements of a row that share a scale.
+    pub fn block(&self) -> usize {
+        self.block
+    }
+
     /// Returns c + Σ x·y·s·t with a scale s and t for each block: codes of the scales' format,
     /// whose sign is ignored.
     ///
     /// # Panics
     /// If lengths differ, or there is not one scale for each block of either slice.
-    pub fn add(&self, c: f32, [x, y]: [&[f32]; 2], [s, t]: [&[u8]; 2]) -> f32 {
+    pub fn add(&self, c: f32, [x, y]: [&[f32]; 2], scales: [&[u8]; 2]) -> f32 {
+        self.check([x, y], x.len(), scales);
         check_lengths((x.len(), "values"), (y.len(), "others"));
-        let blocks = x.len().div_ceil(self.block);
-        assert!(s.len() == blocks && t.len() == blocks, "there must be one scale for each block");
+        let scales = scales.map(|codes| self.scales(codes));
+        lanes::sum(&self.dot, c, [x, y], Some(&self.block_scales([&scales[0], &scales[1]])))
+    }
+
+    /// Adds A·Bᵀ to `sums`: row r, column c of the product is the sum of products of A's row r and
+    /// B's row c. Each row has its blocks and their scales, in order; the last block of a row may
+    /// be short.
+    ///
+    /// # Panics
+    /// If `length` is zero or a slice's length is not a multiple of it, or there is not one sum for
+    /// each pair of rows or one scale for each block.
+    pub fn add_matmul(&self, [a, b]: [&[f32]; 2], length: usize, scales: [&[u8]; 2], sums: &mut [f32]) {
+        check_rows([a.len(), b.len()], length, sums.len());
+        self.check([a, b], length, scales);
+        let scales = scales.map(|codes| self.scales(codes));
+        let scales = self.block_scales([&scales[0], &scales[1]]);
+        lanes::matmul(&self.dot, [a, b], length, Some(&scales), sums);
+    }
+
+    /// Returns the sum that [`add`](Self::add) returns, computed slowly in integers of 128 bits:
+    /// the reference for the tests.
+    ///
+    /// # Panics
+    /// As [`add`](Self::add) does.
+    pub fn add_in_integers(&self, c: f32, [x, y]: [&[f32]; 2], [s, t]: [&[u8]; 2]) -> f32 {
+        self.check([x, y], x.len(), [s, t]);
+        check_lengths((x.len(), "values"), (y.len(), "others"));
         let k = self.dot.fused.k;
         let per_group = k / self.block;
         let scales = s.chunks(per_group).zip(t.chunks(per_group));
         x.chunks(k).zip(y.chunks(k)).zip(scales).fold(c, |c, ((x, y), (s, t))| self.group(c, [x, y], [s, t]))
+    }
+
+    fn check(&self, sides: [&[f32]; 2], length: usize, scales: [&[u8]; 2]) {
+        for (values, scales) in sides.iter().zip(scales) {
+            let blocks = values.len() / length.max(1) * length.div_ceil(self.block);
+            assert!(scales.len() == blocks, "there must be one scale for each block");
+        }
+    }
+
+    /// The values of scales, without their sign.
+    fn scales(&self, codes: &[u8]) -> Vec<f64> {
+        let value = |code: u64| self.scales.decode(code).to_f64().expect("binary64 holds every scale").abs();
+        let values: Vec<f64> = (0..256).map(value).collect();
+        codes.iter().map(|code| values[usize::from(*code)]).collect()
+    }
+
+    fn block_scales<'a>(&self, of: [&'a [f64]; 2]) -> BlockScales<'a> {
+        let lowest = self.scales.min_normal().to_f64().expect("binary64 holds every scale");
+        let exact = if self.dot.fused.k == 32 { 1 } else { EXACT };
+        BlockScales { block: self.block, lowest, exact, of }
     }
 
     fn group(&self, c: f32, [x, y]: [&[f32]; 2], [s, t]: [&[u8]; 2]) -> f32 {
@@ -113,6 +173,8 @@ mod tests {
             for scale in [0x7e, 0x00] {
                 let sum = dot.add(c, [&[6.0; 16]; 2], [&[0], &[scale]]);
                 assert_eq!(sum.to_bits(), c.to_bits(), "{c} under {scale:#x}");
+                let sum = dot.add_in_integers(c, [&[6.0; 16]; 2], [&[0], &[scale]]);
+                assert_eq!(sum.to_bits(), c.to_bits(), "{c} under {scale:#x}, in integers");
             }
         }
     }

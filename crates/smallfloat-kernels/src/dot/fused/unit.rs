@@ -5,6 +5,7 @@ use smallfloat::formats::{
     BFLOAT16, BINARY16, BINARY32, E2M1FN, E2M3FN, E3M2FN, E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ, TF32,
 };
 
+use super::scaled::ScaledDot;
 use super::{Fused, FusedDot, GroupSum, Output};
 use crate::error::Error;
 
@@ -186,6 +187,25 @@ impl MatrixUnit {
     /// Returns a GPU's unit that accumulates in its widest format.
     pub const fn new(gpu: Gpu) -> Self {
         Self { gpu, half: false, promote: None }
+    }
+
+    /// Returns the unit's sums of products with block scales: those of Blackwell, in binary32.
+    ///
+    /// # Errors
+    /// Another GPU, accumulator or promotion; formats that [`ScaledDot::new`] refuses.
+    pub fn scaled_dot(
+        &self,
+        x: &Format,
+        y: &Format,
+        scales: &Format,
+        block: usize,
+    ) -> Result<ScaledDot, Error> {
+        if matches!(self.gpu, Gpu::Blackwell | Gpu::RtxBlackwell) && !self.half && self.promote.is_none() {
+            return ScaledDot::new(x, y, scales, block);
+        }
+        Err(Error::Fused(
+            "block scales go with blackwell and rtx-blackwell, which add in f32 without promotion",
+        ))
     }
 
     /// Returns the unit's sums of products of two formats.

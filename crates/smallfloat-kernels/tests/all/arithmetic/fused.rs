@@ -5,11 +5,11 @@
 #![expect(clippy::float_cmp, reason = "sums are compared bit by bit, or exact")]
 
 use crate::common::scramble;
-use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, E4M3FN, E4M3FNUZ, E5M2, TF32};
+use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, E2M1FN, E4M3FN, E4M3FNUZ, E5M2, E8M0FNU, TF32};
 use smallfloat::{Bf16, F16, Format};
 use smallfloat_kernels::{
-    Accumulate, Decoder, Dot, Fused, FusedDot, Gpu, GroupSum, Level, MatrixUnit, Output, Scales, Target,
-    on_this_thread,
+    Accumulate, Decoder, Dot, Fused, FusedDot, Gpu, GroupSum, Level, MatrixUnit, Output, ScaledDot, Scales,
+    Target, on_this_thread,
 };
 
 /// Every kind of sum, with formats that reach its corners.
@@ -215,4 +215,98 @@ fn what_does_not_go_is_refused() {
     assert!(FusedDot::new(&E5M2, &E5M2, Fused::nearest(3, GroupSum::Pairwise)).is_err());
     let unknown = "pascal".parse::<Accumulate>().unwrap_err().to_string();
     assert!(unknown.contains("rtx-blackwell, cdna1, cdna2, cdna3"), "{unknown}");
+}
+
+/// Sums with block scales.
+fn scaled_sums() -> Vec<(Format, Format, ScaledDot)> {
+    let mut all = Vec::new();
+    for gpu in [Gpu::Blackwell, Gpu::RtxBlackwell] {
+        for (x, y, scales, block) in [
+            (E4M3FN, E4M3FN, E8M0FNU, 32),
+            (E5M2, E4M3FN, E8M0FNU, 32),
+            (E2M1FN, E2M1FN, E8M0FNU, 32),
+            (E2M1FN, E2M1FN, E8M0FNU, 16),
+            (E2M1FN, E2M1FN, E4M3FN, 16),
+        ] {
+            all.push((x, y, MatrixUnit::new(gpu).scaled_dot(&x, &y, &scales, block).unwrap()));
+        }
+    }
+    all
+}
+
+/// Codes of scales near one, of all sizes, or with NaN.
+fn scales(count: usize, kind: u32, state: &mut u64) -> Vec<u8> {
+    let near = |byte: u8| 0x28 + byte % 32;
+    let code = |byte: u8| match kind {
+        0 => near(byte) + 0x50 * (byte % 2),
+        1 if byte & 0x7f == 0x7f => 0,
+        _ => byte,
+    };
+    (0..count).map(|_| code(scramble(state).to_le_bytes()[3])).collect()
+}
+
+#[test]
+fn lanes_with_block_scales_are_the_integers() {
+    let mut state = 5;
+    for (x_format, y_format, dot) in scaled_sums() {
+        for length in [1, 15, 16, 33, 64, 129, 200] {
+            for kind in [0, 0, 0, 1, 1, 1, 2] {
+                let x = values(&x_format, length, kind, &mut state);
+                let y = values(&y_format, length, kind, &mut state);
+                let blocks = length.div_ceil(dot.block());
+                let [s, t] = [0; 2].map(|_| scales(blocks, kind, &mut state));
+                for c in [-0.0, -3e4, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE / 8.0] {
+                    let expected = dot.add_in_integers(c, [&x, &y], [&s, &t]);
+                    for level in Level::available() {
+                        let found = dot.with_level(level).add(c, [&x, &y], [&s, &t]);
+                        assert!(
+                            same(found, expected),
+                            "{dot:?} {level:?} {c:e} {x:?} {y:?} {s:?} {t:?}: {found:e}, {expected:e}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn matrix_products_with_block_scales_are_their_sums() {
+    let mut state = 6;
+    for (x_format, y_format, dot) in scaled_sums() {
+        for [rows, columns, length] in [[1, 1, 5], [3, 8, 40], [130, 9, 100]] {
+            for kind in [0, 2] {
+                let a = values(&x_format, rows * length, kind, &mut state);
+                let b = values(&y_format, columns * length, kind, &mut state);
+                let blocks = length.div_ceil(dot.block());
+                let s = scales(rows * blocks, kind, &mut state);
+                let t = scales(columns * blocks, kind, &mut state);
+                let mut sums = vec![0.5; rows * columns];
+                dot.add_matmul([&a, &b], length, [&s, &t], &mut sums);
+                let mut alone = vec![0.5; rows * columns];
+                on_this_thread(|| dot.add_matmul([&a, &b], length, [&s, &t], &mut alone));
+                for (i, (sum, alone)) in sums.iter().zip(&alone).enumerate() {
+                    let [row, column] = [i / columns, i % columns];
+                    let sides = [&a[row * length..][..length], &b[column * length..][..length]];
+                    let of = [&s[row * blocks..][..blocks], &t[column * blocks..][..blocks]];
+                    let expected = dot.add_in_integers(0.5, sides, of);
+                    assert!(
+                        same(*sum, expected) && same(*alone, expected),
+                        "{dot:?} {i}: {sum:e} {alone:e} {expected:e}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn other_units_have_no_block_scales() {
+    let unit = |text: &str| text.parse::<MatrixUnit>().unwrap();
+    for text in ["hopper", "cdna3", "blackwell:output=f16", "blackwell:promote=128"] {
+        let error = unit(text).scaled_dot(&E4M3FN, &E4M3FN, &E8M0FNU, 32).unwrap_err();
+        assert!(error.to_string().contains("block scales go with blackwell"), "{text}: {error}");
+    }
+    let error = unit("blackwell").scaled_dot(&E4M3FN, &E4M3FN, &E8M0FNU, 16).unwrap_err();
+    assert!(error.to_string().contains("blocks of 32"), "{error}");
 }

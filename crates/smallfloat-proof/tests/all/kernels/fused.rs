@@ -224,9 +224,9 @@ impl Row<'_> {
             let Operands { x, y, c, scales } = self.operands(seed, number);
             match (&scaled, &dot) {
                 (Some(scaled), _) => {
-                    let result = self.bytes(scaled.add(c, [&x, &y], [&scales[0], &scales[1]]));
-                    exact.update(&result);
-                    fast.update(&result);
+                    let scales = [&scales[0][..], &scales[1]];
+                    exact.update(self.bytes(scaled.add_in_integers(c, [&x, &y], scales)));
+                    fast.update(self.bytes(scaled.add(c, [&x, &y], scales)));
                 }
                 (_, Some(dot)) => {
                     exact.update(self.bytes(dot.add_in_integers(c, &x, &y)));
@@ -313,7 +313,7 @@ fn dump() {
     for number in 0..4096 {
         let Operands { x, y, c, scales } = row.operands(seed_of(&name), number);
         let result = match row.scaled() {
-            Some(scaled) => scaled.add(c, [&x, &y], [&scales[0], &scales[1]]),
+            Some(scaled) => scaled.add_in_integers(c, [&x, &y], [&scales[0], &scales[1]]),
             None => row.dot().add_in_integers(c, &x, &y),
         };
         let mut bits = [0; 4];
