@@ -121,6 +121,95 @@ fn blocks_lie_along_the_sums() {
     }
 }
 
+/// Σ of products cut toward zero to 25 fraction bits below each block's largest exponent
+/// (docs/tensor-cores.md), of normal values with their scales: what a B200 gives of MXFP8.
+fn blackwell(x: &[f32], y: &[f32]) -> f32 {
+    let exponent = |x: f64| i32::try_from(x.to_bits() >> 52 & 0x7ff).unwrap() - 1023;
+    let cut = |x: f64, unit: i32| (x * 2.0_f64.powi(-unit)).trunc();
+    x.chunks(32).zip(y.chunks(32)).fold(0.0_f32, |sum, (x, y)| {
+        let pairs = || x.iter().zip(y).map(|(x, y)| (f64::from(*x), f64::from(*y)));
+        let of = |(x, y): (f64, f64)| if x * y == 0.0 { -252 } else { exponent(x) + exponent(y) };
+        let own = if sum == 0.0 { -126 } else { exponent(f64::from(sum)) };
+        let unit = pairs().map(of).max().unwrap().max(own) - 25;
+        let total = pairs().map(|(x, y)| cut(x * y, unit)).sum::<f64>() + cut(f64::from(sum), unit);
+        let total = total * 2.0_f64.powi(unit);
+        let step = 2.0_f64.powi(exponent(total) - 23);
+        let rounded = if total == 0.0 { 0.0 } else { (total / step).trunc() * step };
+        format!("{rounded:e}").parse().unwrap()
+    })
+}
+
+#[test]
+fn blackwell_multiplies_blocks() {
+    let (rows, depth, columns) = (9, 100, 5);
+    for scheme in ["mxfp8-e4m3", "mxfp8-e5m2"] {
+        // Elements that are subnormal in their format have other exponents: these are all normal.
+        let near = |name: &str, count: usize| -> Vec<f32> {
+            let sequence = RandomSequence::new(9, name);
+            (0..count)
+                .map(|i| {
+                    let normal = sequence.normal(i as u64);
+                    let far = [1.0, 512.0, 0.03125, 64.0][i % depth / 32];
+                    (normal.abs() + 0.1).copysign(normal) * [1.0, 0.0, 4.0][i % 3] * far
+                })
+                .collect()
+        };
+        let (a, b) = (near("a", rows * depth), near("b", columns * depth));
+        let (a_rows, b_rows) = (along_rows(&a, depth, scheme), along_rows(&b, depth, scheme));
+        let x = encoded("a", &a, depth, scheme, MOMENT);
+        // B stored as its columns: the blocks that were made along columns are taken.
+        let y = encoded("b", &turned(&b, depth), columns, scheme, MOMENT);
+        let operands = [&MatrixOperand::new(&x, depth), &MatrixOperand::new(&y, columns)];
+        let found = product(operands[0], operands[1], "blackwell".parse().unwrap()).unwrap();
+        let expected: Vec<f32> =
+            a_rows.chunks(depth).flat_map(|x| b_rows.chunks(depth).map(move |y| blackwell(x, y))).collect();
+        assert_eq!(found, expected, "{scheme}");
+        let f32 = product(operands[0], operands[1], Accumulation::F32).unwrap();
+        assert_ne!(found, f32, "cut toward zero");
+    }
+}
+
+/// Sums of E2M1 with few bits are exact, and so are those of NVFP4 by the tensor's scale.
+#[test]
+fn blackwell_multiplies_four_bits() {
+    let (depth, columns) = (64, 3);
+    for scheme in ["mxfp4", "nvfp4"] {
+        let values = |count: usize| -> Vec<f32> {
+            (0..count).map(|i| [6.0, -3.0, 0.5, 0.0, 1.5][i * 7 % 5] * 8.0).collect()
+        };
+        let (a, b) = (values(2 * depth), values(columns * depth));
+        let (x, y) = (encoded("a", &a, depth, scheme, MOMENT), encoded("b", &b, depth, scheme, MOMENT));
+        assert_eq!(x.values(), a, "{scheme} has these values");
+        let right = MatrixOperand::new(&y, depth);
+        let found = product(&MatrixOperand::new(&x, depth), &right.transpose(), "blackwell".parse().unwrap());
+        let expected: Vec<f32> = a
+            .chunks(depth)
+            .flat_map(|x| b.chunks(depth).map(|y| x.iter().zip(y).map(|(x, y)| x * y).sum()))
+            .collect();
+        assert_eq!(found.unwrap(), expected, "{scheme}");
+    }
+}
+
+#[test]
+fn matrix_units_refuse_other_blocks() {
+    let tensor = |scheme: &str| encoded("x", &matrix("x", [4, 64]), 64, scheme, MOMENT);
+    let (e4m3, e2m1, six) = (tensor("mxfp8-e4m3"), tensor("mxfp4"), tensor("mxfp6-e2m3"));
+    let plain = EncodedTensor::plain(vec![1.0; 256]);
+    for (x, y, unit, expected) in [
+        (&e4m3, &e4m3, "hopper", "block scales go with blackwell"),
+        (&e4m3, &e4m3, "fused:k=32,fraction=25,output=f32", "has no place for block scales"),
+        (&e4m3, &e2m1, "blackwell", "block scales go with e4m3fn and e5m2"),
+        (&six, &six, "blackwell", "block scales go with e4m3fn and e5m2"),
+        (&e2m1, &tensor("nvfp4"), "blackwell", "one kind of block scales on both sides"),
+        (&e4m3, &plain, "blackwell", "or schemes with block scales on both"),
+    ] {
+        let right = MatrixOperand::new(y, 64);
+        let error =
+            product(&MatrixOperand::new(x, 64), &right.transpose(), unit.parse().unwrap()).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
 #[test]
 fn values_are_those_of_the_standard() {
     for scheme in ["mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e2m3", "mxfp4"] {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use ndarray::ArrayView2;
 use smallfloat::Format;
+use smallfloat_tensor::Quantized;
 
 use crate::codes::blocks::Blocks;
 use crate::codes::coder::{Elements, EncodedTensor};
@@ -60,6 +61,12 @@ impl<'a> MatrixOperand<'a> {
         self.side(!self.transposed)
     }
 
+    /// Returns the blocks along the sums of a product whose left or right side this is, as rows of
+    /// codes and scales; none where the matrix has no blocks.
+    pub(crate) fn blocks(&self, is_left: bool) -> Option<&'a Quantized<'static>> {
+        self.blocks.map(|blocks| if self.transposed == is_left { &blocks.columns } else { blocks.rows() })
+    }
+
     /// Returns the matrix with values; those of blocks along the columns of what is stored, or
     /// along its rows.
     fn side(&self, along_columns: bool) -> MatrixOperand<'_> {
@@ -72,7 +79,7 @@ impl<'a> MatrixOperand<'a> {
                 transposed: !self.transposed,
                 ..same
             },
-            Some(blocks) => MatrixOperand { values: blocks.along_rows().into(), ..same },
+            Some(blocks) => MatrixOperand { values: blocks.rows().to_vec().into(), ..same },
         }
     }
 

@@ -12,7 +12,8 @@ use ndarray::{ArrayView2, ArrayViewMut2, Axis, Slice};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use smallfloat::Format;
-use smallfloat_kernels::{Accumulate, FusedDot};
+use smallfloat_kernels::{Accumulate, Decoder, FusedDot, ScaledDot};
+use smallfloat_tensor::{Granularity, Quantized, ScaleSpec, Scheme};
 
 use crate::arithmetic::exact;
 use crate::arithmetic::operand::MatrixOperand;
@@ -93,10 +94,82 @@ pub(crate) fn unit_dot(unit: Accumulate, a: &Format, b: &Format) -> Result<Fused
     }
 }
 
+/// What a matrix unit takes of an operand with block scales: the formats of elements and scales, and
+/// the number of elements with one scale.
+pub(crate) struct BlockFormats {
+    element: Format,
+    scale: Format,
+    block: u64,
+}
+
+impl BlockFormats {
+    pub(crate) fn of_scheme(scheme: &Scheme) -> Self {
+        Self::new(scheme.element, scheme.scale.as_ref(), scheme.granularity)
+    }
+
+    fn new(element: Format, scale: Option<&ScaleSpec>, granularity: Granularity) -> Self {
+        let scale = scale.expect("a block scheme has scales").format;
+        match granularity {
+            Granularity::Block { rows: 1, columns: block } => Self { element, scale, block },
+            _ => unreachable!("a block scheme has blocks of a row"),
+        }
+    }
+}
+
+/// A matrix unit's sums of products with block scales.
+pub(crate) fn scaled_dot(unit: Accumulate, a: &BlockFormats, b: &BlockFormats) -> Result<ScaledDot> {
+    let Accumulate::Unit(unit) = unit else {
+        return Err(Error::config(format!(
+            "{unit} has no place for block scales: accumulate in f32 or as blackwell or rtx-blackwell do"
+        )));
+    };
+    if (a.scale, a.block) != (b.scale, b.block) {
+        return Err(Error::config(format!(
+            "{unit} takes one kind of block scales on both sides, not {} for {} elements and {} for {}",
+            a.scale, a.block, b.scale, b.block
+        )));
+    }
+    let block = usize::try_from(a.block).unwrap_or(usize::MAX);
+    Ok(unit.scaled_dot(&a.element, &b.element, &a.scale, block)?)
+}
+
+/// A·Bᵀ of rows with block scales, divided by the tensors' scales and rounded once more.
+fn scaled_product(
+    unit: Accumulate,
+    [a, b]: [&Quantized<'_>; 2],
+    depth: usize,
+    sums: &mut [f32],
+) -> Result<()> {
+    let formats = |tensor: &Quantized<'_>| {
+        let element = *tensor.format().expect("a block scheme has a format");
+        BlockFormats::new(element, tensor.scale(), tensor.granularity())
+    };
+    let dot = scaled_dot(unit, &formats(a), &formats(b))?;
+    if depth == 0 {
+        return Ok(());
+    }
+    let values = |tensor: &Quantized<'_>| -> Vec<f32> {
+        let format = tensor.format().expect("a block scheme has a format");
+        let decoder =
+            Decoder::<f32>::for_length(format, None, tensor.len()).expect("binary32 has the values");
+        tensor.codes().iter().map(|code| decoder.value(usize::from(*code))).collect()
+    };
+    dot.add_matmul([&values(a), &values(b)], depth, [a.scales(), b.scales()], sums);
+    let divisor = f64::from(a.global_scale()) * f64::from(b.global_scale());
+    for sum in sums {
+        #[expect(clippy::cast_possible_truncation, reason = "this is the rounding")]
+        let quotient = (f64::from(*sum) / divisor) as f32;
+        *sum = quotient;
+    }
+    Ok(())
+}
+
 /// A·B by a matrix unit.
 fn unit_product(unit: Accumulate, [a, b]: [&MatrixOperand<'_>; 2], result: &mut [f32]) -> Result<()> {
     let (Some(left), Some(right)) = (a.format(), b.format()) else {
-        return Err(Error::config("matrix units need formats on both sides: name one instead of f32"));
+        return Err(Error::config(
+            "matrix units need formats on both sides, or schemes with block scales on both",
+        ));
     };
     let dot = unit_dot(unit, left, right)?;
     let [_, depth] = a.shape();
@@ -115,8 +188,8 @@ fn unit_product(unit: Accumulate, [a, b]: [&MatrixOperand<'_>; 2], result: &mut 
 /// Returns A·B.
 ///
 /// # Errors
-/// Exact products of formats whose range is too wide; exact ones and those of matrix units of plain
-/// values; formats that a matrix unit does not take.
+/// Exact products of formats whose range is too wide, and of blocks; exact ones and those of matrix
+/// units of plain values; formats and schemes that a matrix unit does not take.
 ///
 /// # Panics
 /// If A's rows are not as long as B's columns.
@@ -124,6 +197,9 @@ pub fn product(a: &MatrixOperand<'_>, b: &MatrixOperand<'_>, accumulate: Accumul
     let ([rows, depth], [inner, columns]) = (a.shape(), b.shape());
     assert_eq!(depth, inner, "rows of A must be as long as columns of B");
     let mut result = vec![0.0; rows * columns];
+    if let (Accumulation::Unit(unit), Some(a), Some(b)) = (accumulate, a.blocks(true), b.blocks(false)) {
+        return scaled_product(unit, [a, b], depth, &mut result).map(|()| result);
+    }
     let (a, b) = (&a.left(), &b.right());
     match accumulate {
         Accumulation::Exact => return exact::product(a, b, &mut result).map(|()| result),

@@ -24,9 +24,9 @@ impl Blocks {
         self.columns.codes().len()
     }
 
-    /// Returns the values of the blocks along rows.
-    pub(crate) fn along_rows(&self) -> Vec<f32> {
-        self.rows.as_ref().expect("only backward passes do without rows").to_vec()
+    /// Returns the blocks along rows.
+    pub(crate) fn rows(&self) -> &Quantized<'static> {
+        self.rows.as_ref().expect("only backward passes do without rows")
     }
 
     /// Returns the bytes of memory that codes and scales take.

@@ -143,7 +143,7 @@ impl EncodedTensor {
     pub fn scaled_values(&self) -> Cow<'_, [f32]> {
         match &self.data {
             Elements::Plain(values) => Cow::Borrowed(values),
-            Elements::Blocks(blocks) => Cow::Owned(blocks.along_rows()),
+            Elements::Blocks(blocks) => Cow::Owned(blocks.rows().to_vec()),
             Elements::Bytes(codes) => Cow::Owned(self.decoded(codes)),
             Elements::Halves(codes) => Cow::Owned(self.decoded(codes)),
         }

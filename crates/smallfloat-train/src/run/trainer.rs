@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::arithmetic::product::{Accumulation, unit_dot};
+use crate::arithmetic::product::{Accumulation, BlockFormats, scaled_dot, unit_dot};
 use crate::codes::quantizer::{Moment, Tally, TensorQuantizer};
 use crate::config::{Config, OnNonfinite};
 use crate::data::Dataset;
@@ -97,31 +97,46 @@ impl RunOptions {
         if self.architecture.kind() == ModelKind::CharTransformer {
             self.config.activations.check_sign("activations")?;
         }
-        if self.accumulate != Accumulation::F32 {
-            let format = |class: &crate::ClassConfig| {
-                if let Some(scheme) = class.scheme {
-                    let what = format!(
-                        "{} sums have no place for the scales of {scheme}'s blocks: accumulate in f32, or take formats",
-                        self.accumulate
-                    );
-                    return Err(Error::config(what));
+        self.check_accumulator()
+    }
+
+    /// Checks that the operands of every product go with the accumulator.
+    fn check_accumulator(&self) -> Result<()> {
+        let accumulate = self.accumulate;
+        if accumulate == Accumulation::F32 {
+            return Ok(());
+        }
+        let Config { activations, weights, gradients, .. } = &self.config;
+        for (a, b) in [(activations, weights), (gradients, weights), (gradients, activations)] {
+            match (accumulate, a.scheme, b.scheme) {
+                (Accumulation::Unit(unit), Some(a), Some(b)) => {
+                    let formats = [a, b].map(|one| BlockFormats::of_scheme(one.scheme()));
+                    scaled_dot(unit, &formats[0], &formats[1])?;
                 }
-                if class.format.is_plain() {
-                    let what = format!(
-                        "{} sums need formats for activations, weights and gradients: f32 is none of their operands",
-                        self.accumulate
-                    );
-                    return Err(Error::config(what));
+                (_, None, None) => {
+                    if a.format.is_plain() || b.format.is_plain() {
+                        return Err(Error::config(format!(
+                            "{accumulate} sums need formats for activations, weights and gradients: f32 is none of \
+                             their operands"
+                        )));
+                    }
+                    let (a, b) = (a.format.at_some_bias()?, b.format.at_some_bias()?);
+                    match accumulate {
+                        Accumulation::Unit(unit) => drop(unit_dot(unit, &a, &b)?),
+                        _ => crate::arithmetic::exact::check(&a, &b)?,
+                    }
                 }
-                class.format.at_some_bias()
-            };
-            let [activations, weights, gradients] =
-                [&self.config.activations, &self.config.weights, &self.config.gradients].map(format);
-            let (activations, weights, gradients) = (activations?, weights?, gradients?);
-            for (a, b) in [(&activations, &weights), (&gradients, &weights), (&gradients, &activations)] {
-                match self.accumulate {
-                    Accumulation::Unit(unit) => drop(unit_dot(unit, a, b)?),
-                    _ => crate::arithmetic::exact::check(a, b)?,
+                (Accumulation::Unit(_), ..) => {
+                    return Err(Error::config(format!(
+                        "{accumulate} sums need formats for activations, weights and gradients, or schemes for all three"
+                    )));
+                }
+                (_, one, other) => {
+                    let scheme = one.or(other).expect("one of the two was matched");
+                    return Err(Error::config(format!(
+                        "{accumulate} sums have no place for the scales of {scheme}'s blocks: accumulate in f32 or as \
+                         blackwell does, or take formats"
+                    )));
                 }
             }
         }
