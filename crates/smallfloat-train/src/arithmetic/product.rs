@@ -94,8 +94,8 @@ pub(crate) fn unit_dot(unit: Accumulate, a: &Format, b: &Format) -> Result<Fused
     }
 }
 
-/// What a matrix unit takes of an operand with block scales: the formats of elements and scales, and
-/// the number of elements with one scale.
+/// What a matrix unit takes of an operand with block scales: the formats of elements and scales,
+/// and the number of elements with one scale.
 pub(crate) struct BlockFormats {
     element: Format,
     scale: Format,
@@ -133,7 +133,7 @@ pub(crate) fn scaled_dot(unit: Accumulate, a: &BlockFormats, b: &BlockFormats) -
     Ok(unit.scaled_dot(&a.element, &b.element, &a.scale, block)?)
 }
 
-/// A·Bᵀ of rows with block scales, divided by the tensors' scales and rounded once more.
+/// A·Bᵀ of rows with block scales, divided by the scales of the tensors.
 fn scaled_product(
     unit: Accumulate,
     [a, b]: [&Quantized<'_>; 2],
