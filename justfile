@@ -109,14 +109,17 @@ kappa *options:
     cargo run --release -p smallfloat-conformance --example kappa_evidence -- "$(date +%F)" {{options}} > target/kappa.md
     scripts/evidence/section docs/evidence/correctness.md kappa < target/kappa.md
 
-# The table of every preset on the digits: a perceptron, three seeds, one minute, and one and a half with Hopper's sums.
+# The table of every preset on the digits: a perceptron, three seeds, one minute, and two with the sums of matrix units.
 training-digits:
     cargo run --release -- train --steps 300 --seeds 3 --threads 1 --report target/digits.json --overwrite \
         --compare f32 bf16 cfloat8 cfloat8-143 gradients-shp flag-driven all-dojo weights-143-sr weights-143-rne five-bytes fixed-7-15 fixed-143-7 \
         ocp-e4m3-e5m2 p3109 mxfp8 mxfp8-rceil mxfp4 mxfp4-rceil mxfp4-rne nvfp4 nvfp4-rne
     cargo run --release -- train --steps 300 --seeds 3 --threads 1 --report target/digits-hopper.json --overwrite \
         --preset ocp-e4m3-e5m2 --accumulate hopper
-    { echo "\`just training-digits\`, $(date +%F)."; echo; scripts/evidence/training target/digits.json hopper=target/digits-hopper.json; } | \
+    cargo run --release -- train --steps 300 --seeds 3 --threads 1 --report target/digits-blackwell.json --overwrite \
+        --compare mxfp8 mxfp4 nvfp4 --accumulate blackwell
+    { echo "\`just training-digits\`, $(date +%F)."; echo; scripts/evidence/training target/digits.json hopper=target/digits-hopper.json \
+        blackwell=target/digits-blackwell.json; } | \
         scripts/evidence/section docs/evidence/models.md training-digits
 
 # The presets compared on a text: 500 steps, three seeds, an hour or two on two quiet cores. May be stopped and called again.
