@@ -160,3 +160,18 @@ def test_what_is_refused():
     for fmt in ("e5m2", "mxfp4"):
         with pytest.raises(TypeError, match="^unexpected keyword argument 'foo'"):
             sfj.fake_quantize(jnp.ones((1, 32)), fmt, foo=1)
+    for codes in (jnp.ones(3), jnp.ones(3, jnp.float8_e4m3fn)):
+        with pytest.raises(TypeError, match="codes"):
+            sfj.decode(codes, "e5m2")
+    q = sfj.quantize(jnp.ones((1, 32)), "mxfp4")
+    for call in (lambda dtype: sfj.decode(jnp.zeros(3, jnp.uint8), "e5m2", dtype=dtype), q.dequantize):
+        with pytest.raises(TypeError, match="not int32"):
+            call(jnp.int32)
+        with pytest.raises(ValueError, match="jax_enable_x64"):
+            call(jnp.float64)
+
+
+def test_small_floats_of_jax_are_codes():
+    codes = jnp.arange(256, dtype=jnp.uint8)
+    own = jax.lax.bitcast_convert_type(codes, jnp.float8_e5m2)
+    same(sfj.decode(own, "e5m2"), own.astype(jnp.float32))

@@ -10,6 +10,7 @@ from jax import lax
 
 from .. import _bits
 from .._core import Format
+from .._interop import dtype_name
 from ..kernel import Kernel, checked_seed, kernel, words
 
 EXACT_IN = {"float16": "binary16", "bfloat16": "bfloat16", "float32": "binary32", "float64": "binary64"}
@@ -74,6 +75,28 @@ def check(x: Any) -> Any:
     if x.dtype.name not in EXACT_IN:
         raise TypeError(f"x has the dtype {x.dtype}: convert it to float16, bfloat16, float32 or float64")
     return x
+
+
+def check_dtype(dtype: Any) -> Any:
+    """The dtype of values."""
+    dtype = jnp.dtype(dtype)
+    if dtype.name not in EXACT_IN:
+        raise TypeError(f"dtype must be float16, bfloat16, float32 or float64, not {dtype}")
+    if dtype == jnp.float64 and not jax.config.jax_enable_x64:
+        raise ValueError("JAX has no float64 here: enable jax_enable_x64, or take float32")
+    return dtype
+
+
+def _integers_of_codes(codes: Any, fmt: str) -> Any:
+    """Codes as integers, also of JAX's own small floats; what is traced has no values to check."""
+    codes = jnp.asarray(codes)
+    if (own := dtype_name(codes.dtype)) is not None and codes.dtype.itemsize <= 2:
+        if Format(own) != Format(fmt):
+            raise TypeError(f"the codes' dtype is {codes.dtype}, which is not {fmt}")
+        return lax.bitcast_convert_type(codes, jnp.uint8 if codes.dtype.itemsize == 1 else jnp.uint16)
+    if not jnp.issubdtype(codes.dtype, jnp.integer):
+        raise TypeError(f"codes of {fmt} are integers, not {codes.dtype}")
+    return codes
 
 
 def integers(x: Any) -> tuple[Any, Any]:
@@ -153,9 +176,9 @@ def encode(
 def decode(codes: Any, fmt: Any, *, dtype: Any = jnp.float32) -> jax.Array:
     """`smallfloat.decode` of an array of codes; every value of the format must be exact in
     `dtype`."""
-    k, dtype = kernel(fmt), jnp.dtype(dtype)
+    k, dtype = kernel(fmt), check_dtype(dtype)
     _check_exact(k, dtype)
-    return decode_by(k, jnp.asarray(codes), dtype)
+    return decode_by(k, _integers_of_codes(codes, k.name), dtype)
 
 
 def round(

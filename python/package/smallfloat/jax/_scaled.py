@@ -17,7 +17,7 @@ from .._core import Format
 from .._quantized import QuantizedTensor
 from .._scales import POWER_RULES, ScalePlan, scale_plan
 from ..kernel import Kernel, kernel
-from ._round import check, decode_by, encode_by, integers, library_of, words_of
+from ._round import check, check_dtype, decode_by, encode_by, integers, library_of, words_of
 
 _CAST = {"float16": "binary16", "bfloat16": "bfloat16"}
 _F32 = np.finfo(np.float32)
@@ -89,9 +89,7 @@ def dequantize(q: QuantizedTensor, dtype: Any = jnp.float32) -> jax.Array:
     dtype : dtype
         float16, bfloat16, float32, or float64 where JAX has it.
     """
-    dtype = jnp.dtype(dtype)
-    if dtype == jnp.float64 and not jax.config.jax_enable_x64:
-        raise ValueError("JAX has no float64 here: enable jax_enable_x64, or dequantize in float32")
+    dtype = check_dtype(dtype)
     layout, parts = Layout.of(q._entry, q.shape), {name: jnp.asarray(part) for name, part in q._parts.items()}
     matrix, shape = _unpacked(parts[""], layout), layout.shape
     scales = parts.get("_bias" if layout.scale is None else "_scale")
