@@ -172,7 +172,7 @@ def test_a_file_of_a_models_own_save_pretrained_is_loaded_into_a_model(tmp_path)
 
 @pytest.mark.parametrize(
     ("config", "what"),
-    [("{", "config.json`: EOF"), ({"tensors": [1]}, "`tensors` are no object"), ({"tensors": {"w": 3}}, "its entry of `w`"),
+    [("{", "config.json`: is broken, it is no JSON: EOF"), ({"tensors": [1]}, "`tensors` are no object"), ({"tensors": {"w": 3}}, "its entry of `w`"),
      ({"tensors": {"w": {}}, "version": "9"}, "reads version 1"), ({"tensors": {"w": {"format": "e4m3fn"}}}, "missing field `subnormals`")],
 )  # fmt: skip
 def test_a_configuration_that_cannot_be_read_is_refused(config, what, tmp_path):
