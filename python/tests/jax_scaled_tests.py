@@ -134,3 +134,31 @@ def test_subnormal_numbers_in_callbacks():
     for config in [sf.Config("mxint8"), sf.Config("mxfp4", scale_rule="least-error"), sf.Config("nf4")]:
         expected = config.quantize(x)
         assert same_parts(jax.jit(lambda x: sfj.quantize(x, config))(x), expected)  # noqa: B023
+
+
+def test_nothing_at_all():
+    for config in ("mxfp4", "nvfp4", "cfloat8_1_4_3", sf.Config("e4m3fn", granularity="channel", scale_format="binary32")):
+        for shape in ((0, 32), (2, 0), (0,)):
+            x = np.zeros(shape, np.float32)
+            expected = sf.quantize(x, config)
+            assert same_parts(jax.jit(lambda x, config=config: sfj.quantize(x, config))(x), expected), (config, shape)
+            assert same(sfj.dequantize(expected), x)
+
+
+def test_what_is_refused():
+    x = jnp.ones((4, 2, 32))
+    with pytest.raises(ValueError, match="nonfinite='keep' is not known"):
+        jax.jit(lambda x: sfj.quantize(x, "mxfp4", nonfinite="keep"))(x)
+    batch = jax.vmap(lambda x: sfj.quantize(x, "mxfp4"))(x)
+    with pytest.raises(ValueError, match="vmap"):
+        sfj.dequantize(batch)
+    for call in (sf.quantize, sf.encode, sf.round):
+        with pytest.raises(TypeError, match=r"smallfloat\.jax has"):
+            jax.jit(lambda x, call=call: call(x, "e4m3fn"))(x)
+
+
+def test_shapes_of_a_tree_print():
+    q = sfj.quantize(jnp.ones((2, 32)), "mxfp4")
+    shapes = jax.eval_shape(lambda: sfj.quantize(jnp.ones((2, 32)), "mxfp4"))
+    for tree in (shapes, jax.tree.map(np.shape, q)):
+        assert repr(tree).startswith("QuantizedTensor((2, 32), e2m1fn, ")

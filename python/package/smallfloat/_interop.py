@@ -87,6 +87,11 @@ def enter(x: Any) -> tuple[np.ndarray, Callable[[Any], Any] | None]:
     if is_torch(x):
         return _from_torch(x), lambda result: _to_torch(result, x.device)
     if is_jax(x):
+        if isinstance(x, sys.modules["jax"].core.Tracer):
+            raise TypeError(
+                "this array has no numbers at hand, since JAX traces it: smallfloat.jax has encode, decode, round, "
+                "quantize and fake_quantize, which work under jit, vmap and grad"
+            )
         # DLPack has no bfloat16 for NumPy.
         return np.asarray(x), None
     if hasattr(x, "__dlpack__") and not isinstance(x, np.generic):

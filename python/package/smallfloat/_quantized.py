@@ -237,7 +237,10 @@ class QuantizedTensor:
 
     def __repr__(self) -> str:
         scales = f", scales in {self.scale_format}" if self.scale_format else ""
-        return f"QuantizedTensor({self.shape}, {self.format}, {self.granularity}{scales}, {self.nbytes} bytes)"
+        # Its leaves in a tree of JAX's may be shapes, or anything.
+        known = all(hasattr(part, "nbytes") for part in self._parts.values())
+        size = f", {self.nbytes} bytes" if known else ""
+        return f"QuantizedTensor({self.shape}, {self.format}, {self.granularity}{scales}{size})"
 
 
 def quantize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import jax
@@ -133,10 +134,24 @@ def decode_by(k: Kernel, codes: Any, dtype: Any, shift: Any = 0) -> Any:
 
 
 def words_of(k: Kernel, x: Any, seed: int | None, stream: Any, first_element: int) -> Any:
+    first_element = _integer("first_element", first_element)
     seed = checked_seed(k, seed)
     if seed is None:
         return None
-    return _random_words(x.size, *words(seed, stream, first_element)).reshape(x.shape)
+    stream = stream if stream is None or isinstance(stream, str) else _integer("stream", stream)
+    return _random_words(x.size, *words(_integer("seed", seed), stream, first_element)).reshape(x.shape)
+
+
+def _integer(name: str, value: Any) -> int:
+    """An argument that must be known where an array is traced."""
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        hint = ", which is traced: name it in static_argnames" if isinstance(value, jax.core.Tracer) else ""
+        raise TypeError(f"{name} must be an integer in 0..2**64, not {value!r}{hint}") from error
+    if not 0 <= number < 2**64:
+        raise ValueError(f"{name} must be an integer in 0..2**64, not {number}")
+    return number
 
 
 def _check_exact(k: Kernel, dtype: Any) -> None:

@@ -45,7 +45,8 @@ def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, name: str = "tensor", **how:
         that.
     fmt : str, Format or Config
     name, **how :
-        As of `smallfloat.quantize`.
+        As of `smallfloat.quantize`, which alone has `report`, `flush`, `scale_overflow` and
+        `threads`.
 
     Returns
     -------
@@ -70,6 +71,8 @@ def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, name: str = "tensor", **how:
     config = Config(fmt, **{key: value for key, value in how.items() if key != "nonfinite"})
     if not isinstance(x, jax.core.Tracer) and all(device.platform == "cpu" for device in x.devices()):
         return _quantized.quantize(x, config, name=name, **how).map(jnp.asarray)
+    if (nonfinite := how.get("nonfinite", "preset")) not in ("refuse", "preset"):
+        raise ValueError(f"nonfinite={nonfinite!r} is not known: write 'refuse' or 'preset'")
     entry = {**config.entry(x.shape), "shape": list(x.shape), "source_dtype": _quantized.NAMES[x.dtype.name]}
     if config.is_list:
         return QuantizedTensor(_parts_by_core(config, entry, x, name), entry)
@@ -91,6 +94,11 @@ def dequantize(q: QuantizedTensor, dtype: Any = jnp.float32) -> jax.Array:
     """
     dtype = check_dtype(dtype)
     layout, parts = Layout.of(q._entry, q.shape), {name: jnp.asarray(part) for name, part in q._parts.items()}
+    if parts[""].size != math.prod(stored := _quantized._native_shape(q._entry, q.shape)):
+        raise ValueError(
+            f"the codes have the shape {parts[''].shape} where a tensor of the shape {q.shape} has {stored}: "
+            "take jax.vmap(dequantize) of what vmap made"
+        )
     matrix, shape = _unpacked(parts[""], layout), layout.shape
     scales = parts.get("_bias" if layout.scale is None else "_scale")
     is_biased = scales is not None and layout.scale is None
@@ -153,9 +161,9 @@ def _largest(magnitudes: Any, layout: Layout) -> Any:
     """The largest of the integers of each group, in the shape of the scales as a matrix."""
     block = block_of(layout.granularity)
     if layout.granularity == "tensor":
-        return jnp.max(magnitudes, keepdims=True)
+        return jnp.max(magnitudes, keepdims=True, initial=0)
     if block is None:
-        return jnp.max(magnitudes, axis=1, keepdims=True)
+        return jnp.max(magnitudes, axis=1, keepdims=True, initial=0)
     (rows, columns), (height, width) = magnitudes.shape, block
     down, across = -(-rows // height), -(-columns // width)
     padded = jnp.pad(magnitudes, ((0, down * height - rows), (0, across * width - columns)))
@@ -256,7 +264,7 @@ def _chosen(plan: ScalePlan, matrix: Any, layout: Layout) -> tuple[Any, Any]:
     with jax.enable_x64(True):
         largest, over = _wide(lax.bitcast_convert_type(amax, jnp.float32)), None
         if plan.global_rule is not None:
-            over = _global_scale(plan, jnp.max(largest))
+            over = _global_scale(plan, jnp.max(largest, initial=0.0))
             largest = largest * _wide(over)
         wanted = jnp.where(is_nan, math.nan, jnp.where(largest > 0, largest / plan.largest, 1.0))
         if plan.scale_kernel is None:
