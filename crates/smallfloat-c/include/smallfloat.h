@@ -207,9 +207,6 @@ sf_status sf_dot_matmul(const struct sf_dot *dot,
                         const void *b,
                         float *results);
 
-// The C library's: writes out what a stream, or with NULL all of them, has buffered.
-extern int fflush(void *stream);
-
 // Writes what a unit under test should have given for these operands, between which values the
 // exact result lies, and which mistakes would give what it gave. Flags are compared where `mask`
 // has them: 0 for values alone.
