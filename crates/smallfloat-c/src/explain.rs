@@ -10,7 +10,6 @@ use smallfloat_conformance::vectors::CallOutcome;
 use crate::operation::sf_operation;
 use crate::status::{Failure, border, given, sf_status, write};
 
-/// cbindgen:ignore
 unsafe extern "C" {
     /// The C library's: writes out what a stream, or with NULL all of them, has buffered.
     fn fflush(stream: *mut c_void) -> c_int;

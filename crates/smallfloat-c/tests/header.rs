@@ -50,6 +50,8 @@ fn header() -> String {
         after_includes: Some(flags()),
         ..Config::default()
     };
+    // What the crate takes from the C library is no part of its own.
+    config.export.exclude = vec!["fflush".to_owned()];
     config.enumeration.rename_variants = RenameRule::QualifiedScreamingSnakeCase;
     let bindings = Builder::new().with_crate(env!("CARGO_MANIFEST_DIR")).with_config(config).generate();
     let mut text = Vec::new();
