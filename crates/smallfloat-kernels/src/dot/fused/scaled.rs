@@ -113,9 +113,8 @@ impl ScaledDot {
 
     /// The values of scales, without their sign.
     fn scales(&self, codes: &[u8]) -> Vec<f64> {
-        let value = |code: u64| self.scales.decode(code).to_f64().expect("binary64 holds every scale").abs();
-        let values: Vec<f64> = (0..256).map(value).collect();
-        codes.iter().map(|code| values[usize::from(*code)]).collect()
+        let value = |code: &u8| self.scales.decode(u64::from(*code)).to_f64();
+        codes.iter().map(|code| value(code).expect("binary64 holds every scale").abs()).collect()
     }
 
     fn block_scales<'a>(&self, of: [&'a [f64]; 2]) -> BlockScales<'a> {
