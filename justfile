@@ -109,7 +109,7 @@ kappa *options:
     cargo run --release -p smallfloat-conformance --example kappa_evidence -- "$(date +%F)" {{options}} > target/kappa.md
     scripts/evidence/section docs/evidence/correctness.md kappa < target/kappa.md
 
-# The table of every preset on the digits: a perceptron, three seeds, one minute, and two with the sums of matrix units.
+# The table of every preset on the digits: a perceptron, three seeds, a minute and a half, the sums of matrix units among them.
 training-digits:
     cargo run --release -- train --steps 300 --seeds 3 --threads 1 --report target/digits.json --overwrite \
         --compare f32 bf16 cfloat8 cfloat8-143 gradients-shp flag-driven all-dojo weights-143-sr weights-143-rne five-bytes fixed-7-15 fixed-143-7 \
