@@ -194,12 +194,14 @@ fn blackwell_multiplies_four_bits() {
 fn matrix_units_refuse_other_blocks() {
     let tensor = |scheme: &str| encoded("x", &matrix("x", [4, 64]), 64, scheme, MOMENT);
     let (e4m3, e2m1, six) = (tensor("mxfp8-e4m3"), tensor("mxfp4"), tensor("mxfp6-e2m3"));
+    let int8 = tensor("mxint8");
     let plain = EncodedTensor::plain(vec![1.0; 256]);
     for (x, y, unit, expected) in [
         (&e4m3, &e4m3, "hopper", "block scales go with blackwell"),
         (&e4m3, &e4m3, "fused:k=32,fraction=25,output=f32", "has no place for block scales"),
         (&e4m3, &e2m1, "blackwell", "block scales go with e4m3fn and e5m2"),
         (&six, &six, "blackwell", "block scales go with e4m3fn and e5m2"),
+        (&int8, &int8, "blackwell", "these are from a list of values"),
         (&e2m1, &tensor("nvfp4"), "blackwell", "one kind of block scales on both sides"),
         (&e4m3, &plain, "blackwell", "or schemes with block scales on both"),
     ] {

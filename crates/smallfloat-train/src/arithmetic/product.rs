@@ -103,14 +103,18 @@ pub(crate) struct BlockFormats {
 }
 
 impl BlockFormats {
-    pub(crate) fn of_scheme(scheme: &Scheme) -> Self {
-        Self::new(scheme.element, scheme.scale.as_ref(), scheme.granularity)
+    pub(crate) fn of_scheme(scheme: &Scheme) -> Result<Self> {
+        let element = scheme.codebook.is_none().then_some(scheme.element);
+        Self::new(element, scheme.scale.as_ref(), scheme.granularity)
     }
 
-    fn new(element: Format, scale: Option<&ScaleSpec>, granularity: Granularity) -> Self {
+    fn new(element: Option<Format>, scale: Option<&ScaleSpec>, granularity: Granularity) -> Result<Self> {
+        let element = element.ok_or_else(|| {
+            Error::config("matrix units take elements of a format, and these are from a list of values")
+        })?;
         let scale = scale.expect("a block scheme has scales").format;
         match granularity {
-            Granularity::Block { rows: 1, columns: block } => Self { element, scale, block },
+            Granularity::Block { rows: 1, columns: block } => Ok(Self { element, scale, block }),
             _ => unreachable!("a block scheme has blocks of a row"),
         }
     }
@@ -141,10 +145,9 @@ fn scaled_product(
     sums: &mut [f32],
 ) -> Result<()> {
     let formats = |tensor: &Quantized<'_>| {
-        let element = *tensor.format().expect("a block scheme has a format");
-        BlockFormats::new(element, tensor.scale(), tensor.granularity())
+        BlockFormats::new(tensor.format().copied(), tensor.scale(), tensor.granularity())
     };
-    let dot = scaled_dot(unit, &formats(a), &formats(b))?;
+    let dot = scaled_dot(unit, &formats(a)?, &formats(b)?)?;
     if depth == 0 {
         return Ok(());
     }

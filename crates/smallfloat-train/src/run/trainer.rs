@@ -110,8 +110,8 @@ impl RunOptions {
         for (a, b) in [(activations, weights), (gradients, weights), (gradients, activations)] {
             match (accumulate, a.scheme, b.scheme) {
                 (Accumulation::Unit(unit), Some(a), Some(b)) => {
-                    let formats = [a, b].map(|one| BlockFormats::of_scheme(one.scheme()));
-                    scaled_dot(unit, &formats[0], &formats[1])?;
+                    let [a, b] = [a, b].map(|one| BlockFormats::of_scheme(one.scheme()));
+                    scaled_dot(unit, &a?, &b?)?;
                 }
                 (_, None, None) => {
                     if a.format.is_plain() || b.format.is_plain() {
