@@ -169,17 +169,22 @@ fn blackwell_multiplies_blocks() {
     }
 }
 
-/// Sums of E2M1 with few bits are exact, and so are those of NVFP4 by the tensor's scale.
+/// Sums of numbers with few bits are exact, and so are those of NVFP4 by the tensor's scale.
 #[test]
-fn blackwell_multiplies_four_bits() {
+fn blackwell_multiplies_four_and_six_bits() {
     let (depth, columns) = (64, 3);
-    for scheme in ["mxfp4", "nvfp4"] {
+    for [scheme, other] in [["mxfp4"; 2], ["nvfp4"; 2], ["mxfp6-e3m2", "mxfp6-e2m3"], ["mxfp8-e5m2", "mxfp4"]]
+    {
         let values = |count: usize| -> Vec<f32> {
             (0..count).map(|i| [6.0, -3.0, 0.5, 0.0, 1.5][i * 7 % 5] * 8.0).collect()
         };
         let (a, b) = (values(2 * depth), values(columns * depth));
-        let (x, y) = (encoded("a", &a, depth, scheme, MOMENT), encoded("b", &b, depth, scheme, MOMENT));
-        assert_eq!(x.values(), a, "{scheme} has these values");
+        let (x, y) = (encoded("a", &a, depth, scheme, MOMENT), encoded("b", &b, depth, other, MOMENT));
+        assert_eq!(
+            (x.values(), y.values()),
+            (a.clone(), b.clone()),
+            "{scheme} and {other} have these values"
+        );
         let right = MatrixOperand::new(&y, depth);
         let found = product(&MatrixOperand::new(&x, depth), &right.transpose(), "blackwell".parse().unwrap());
         let expected: Vec<f32> = a
@@ -193,14 +198,11 @@ fn blackwell_multiplies_four_bits() {
 #[test]
 fn matrix_units_refuse_other_blocks() {
     let tensor = |scheme: &str| encoded("x", &matrix("x", [4, 64]), 64, scheme, MOMENT);
-    let (e4m3, e2m1, six) = (tensor("mxfp8-e4m3"), tensor("mxfp4"), tensor("mxfp6-e2m3"));
-    let int8 = tensor("mxint8");
+    let (e4m3, e2m1, int8) = (tensor("mxfp8-e4m3"), tensor("mxfp4"), tensor("mxint8"));
     let plain = EncodedTensor::plain(vec![1.0; 256]);
     for (x, y, unit, expected) in [
         (&e4m3, &e4m3, "hopper", "block scales go with blackwell"),
         (&e4m3, &e4m3, "fused:k=32,fraction=25,output=f32", "has no place for block scales"),
-        (&e4m3, &e2m1, "blackwell", "block scales go with e4m3fn and e5m2"),
-        (&six, &six, "blackwell", "block scales go with e4m3fn and e5m2"),
         (&int8, &int8, "blackwell", "these are from a list of values"),
         (&e2m1, &tensor("nvfp4"), "blackwell", "one kind of block scales on both sides"),
         (&e4m3, &plain, "blackwell", "or schemes with block scales on both"),

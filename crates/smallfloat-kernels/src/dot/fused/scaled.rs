@@ -5,6 +5,7 @@ use smallfloat::{Datum, Format};
 
 use super::integers::{self, Term, aligned};
 use super::lanes::{self, BlockScales};
+use super::unit::FP8_6_4;
 use super::{Fused, FusedDot, GroupSum, Output};
 use crate::arch::level::Level;
 use crate::element::{check_lengths, check_rows};
@@ -13,11 +14,11 @@ use crate::error::Error;
 /// Sums of products of elements and of their blocks' scales, as Blackwell's units for MX formats
 /// and NVFP4 compute them.
 ///
-/// Elements of E4M3 and E5M2 go in groups of 32, one block, whose scales (E8M0) move the exponents
-/// of all products; everything is aligned with 25 fraction bits. Of E2M1 a group is 64 elements:
-/// sums of sixteen products are exact, each times the significands of its scales (E8M0 or UE4M3,
-/// for blocks of 16 or 32) is aligned by their exponents with 35 fraction bits. The sum is cut
-/// toward zero into binary32.
+/// Elements of E4M3, E5M2, E3M2, E2M3 and E2M1, in any pair, go in groups of 32, one block, whose
+/// scales (E8M0) move the exponents of all products; everything is aligned with 25 fraction bits.
+/// Of two E2M1 a group is 64 elements: sums of sixteen products are exact, each times the
+/// significands of its scales (E8M0 or UE4M3, for blocks of 16 or 32) is aligned by their exponents
+/// with 35 fraction bits. The sum is cut toward zero into binary32.
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledDot {
     dot: FusedDot,
@@ -35,16 +36,17 @@ impl ScaledDot {
     /// # Errors
     /// A combination that no such unit has.
     pub fn new(x: &Format, y: &Format, scales: &Format, block: usize) -> Result<Self, Error> {
-        let is_byte = |format: &&Format| [E4M3FN, smallfloat::formats::E5M2].contains(format);
         let fused = match (*scales, block) {
-            (E8M0FNU, 32) if [x, y].iter().all(is_byte) => Fused::aligned(32, 25, Output::Binary32),
             (E8M0FNU | E4M3FN, 16 | 32) if *x == E2M1FN && *y == E2M1FN => {
                 Fused::aligned(64, 35, Output::Binary32)
             }
+            (E8M0FNU, 32) if [x, y].iter().all(|format| FP8_6_4.contains(format)) => {
+                Fused::aligned(32, 25, Output::Binary32)
+            }
             _ => {
                 return Err(Error::Fused(
-                    "block scales go with e4m3fn and e5m2 (e8m0fnu, blocks of 32) and with e2m1fn (e8m0fnu or e4m3fn, \
-                     blocks of 16 or 32)",
+                    "block scales go with two of e4m3fn, e5m2, e3m2fn, e2m3fn and e2m1fn (e8m0fnu, blocks of 32), and with \
+                     e2m1fn on both sides (e8m0fnu or e4m3fn, blocks of 16 or 32)",
                 ));
             }
         };

@@ -68,7 +68,7 @@ struct Instruction {
 }
 
 const FP8: &[Format] = &[E4M3FN, E5M2];
-const FP8_6_4: &[Format] = &[E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2];
+pub(super) const FP8_6_4: &[Format] = &[E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2];
 const FNUZ: &[Format] = &[E4M3FNUZ, E5M2FNUZ];
 
 /// An instruction of NVIDIA's.

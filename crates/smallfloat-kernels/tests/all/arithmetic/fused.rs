@@ -5,7 +5,9 @@
 #![expect(clippy::float_cmp, reason = "sums are compared bit by bit, or exact")]
 
 use crate::common::scramble;
-use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, E2M1FN, E4M3FN, E4M3FNUZ, E5M2, E8M0FNU, TF32};
+use smallfloat::formats::{
+    BFLOAT16, BINARY16, BINARY32, E2M1FN, E2M3FN, E3M2FN, E4M3FN, E4M3FNUZ, E5M2, E8M0FNU, TF32,
+};
 use smallfloat::{Bf16, F16, Format};
 use smallfloat_kernels::{
     Accumulate, Decoder, Dot, Fused, FusedDot, Gpu, GroupSum, Level, MatrixUnit, Output, ScaledDot, Scales,
@@ -224,6 +226,10 @@ fn scaled_sums() -> Vec<(Format, Format, ScaledDot)> {
         for (x, y, scales, block) in [
             (E4M3FN, E4M3FN, E8M0FNU, 32),
             (E5M2, E4M3FN, E8M0FNU, 32),
+            (E3M2FN, E3M2FN, E8M0FNU, 32),
+            (E2M3FN, E5M2, E8M0FNU, 32),
+            (E4M3FN, E2M1FN, E8M0FNU, 32),
+            (E2M1FN, E2M3FN, E8M0FNU, 32),
             (E2M1FN, E2M1FN, E8M0FNU, 32),
             (E2M1FN, E2M1FN, E8M0FNU, 16),
             (E2M1FN, E2M1FN, E4M3FN, 16),
@@ -300,6 +306,124 @@ fn matrix_products_with_block_scales_are_their_sums() {
     }
 }
 
+/// A format as its fields lie: bits of exponent and of fraction.
+type Fields = (Format, u32, u32);
+
+const EIGHT_SIX_FOUR: [Fields; 5] =
+    [(E4M3FN, 4, 3), (E5M2, 5, 2), (E3M2FN, 3, 2), (E2M3FN, 2, 3), (E2M1FN, 2, 1)];
+
+/// x · 2^unit, and the exponent by which it is aligned.
+#[derive(Clone, Copy)]
+struct Term {
+    x: i128,
+    unit: i32,
+    exponent: i32,
+}
+
+impl Term {
+    /// A finite code by its fields.
+    fn of_code(code: u8, (_, exponent_bits, fraction_bits): Fields) -> Self {
+        let fraction = i128::from(code) & ((1 << fraction_bits) - 1);
+        let field = i32::from(code) >> fraction_bits & ((1 << exponent_bits) - 1);
+        let magnitude = if field == 0 { fraction } else { fraction + (1 << fraction_bits) };
+        if magnitude == 0 {
+            return Self { x: 0, unit: -126, exponent: -126 };
+        }
+        let exponent = field.max(1) - ((1 << (exponent_bits - 1)) - 1);
+        let negative = code >> (exponent_bits + fraction_bits) & 1 == 1;
+        Self {
+            x: if negative { -magnitude } else { magnitude },
+            unit: exponent - fraction_bits.cast_signed(),
+            exponent,
+        }
+    }
+
+    fn of_accumulator(c: f32) -> Self {
+        let exponent = (c.to_bits() >> 23 & 255).cast_signed().max(1) - 127;
+        let magnitude = i128::from(c.to_bits() & 0x7f_ffff | u32::from(c.is_normal()) << 23);
+        Self { x: if c < 0.0 { -magnitude } else { magnitude }, unit: exponent - 23, exponent }
+    }
+
+    fn product(self, other: Self, scale: i32) -> Self {
+        let exponent = self.exponent + other.exponent + scale;
+        Self { x: self.x * other.x, unit: self.unit + other.unit + scale, exponent }
+    }
+}
+
+/// x · 2^exponent, cut toward zero.
+fn cut(x: i128, exponent: i32) -> i128 {
+    if exponent >= 0 { x << exponent } else { x / (1 << exponent.unsigned_abs().min(100)) }
+}
+
+/// c + Σ x·y·2^scale of a block: all terms cut to 25 fraction bits, their sum cut into binary32.
+fn block_of_32(c: f32, products: impl Iterator<Item = Term>) -> f32 {
+    if !c.is_finite() {
+        return c;
+    }
+    let terms: Vec<Term> = products.chain([Term::of_accumulator(c)]).collect();
+    let unit = terms.iter().map(|term| term.exponent).max().unwrap() - 25;
+    let sum: i128 = terms.iter().map(|term| cut(term.x, term.unit - unit)).sum();
+    let leading = 127 - sum.unsigned_abs().max(1).leading_zeros().cast_signed() + unit;
+    if leading > 127 {
+        return f32::INFINITY.copysign(if sum < 0 { -1.0 } else { 1.0 });
+    }
+    let step = (leading - 23).max(-149);
+    // At most 24 bits, so binary64 and binary32 have this number, and its digits tell it.
+    let exact = f64::from(i32::try_from(cut(sum, unit - step)).unwrap()) * 2.0_f64.powi(step);
+    format!("{exact:e}").parse().unwrap()
+}
+
+/// All pairs of formats that kind::mxf8f6f4 takes, by integers that share nothing with the kernels.
+#[test]
+fn mixed_pairs_with_block_scales_are_sums_of_integers() {
+    let mut state = 11;
+    for (x_fields, y_fields) in EIGHT_SIX_FOUR.iter().flat_map(|x| EIGHT_SIX_FOUR.map(|y| (*x, y))) {
+        if [x_fields.0, y_fields.0] == [E2M1FN; 2] {
+            continue;
+        }
+        let dot = ScaledDot::new(&x_fields.0, &y_fields.0, &E8M0FNU, 32).unwrap();
+        for (length, kind) in [(32_usize, 0), (75, 0), (33, 1), (200, 1), (32, 2), (64, 2), (75, 3), (31, 3)]
+        {
+            let mut word = || scramble(&mut state).to_le_bytes()[5];
+            let mut codes = |(format, ..): Fields| -> Vec<u8> {
+                let sign = 1 << (format.width() - 1);
+                // All finite ones, or zeros and the smallest.
+                let mask = if kind % 2 == 0 { sign | (sign - 1) } else { sign | 3 };
+                let code = |_| match word() & mask {
+                    code if format.decode(code.into()).is_finite() => code,
+                    _ => 0,
+                };
+                (0..length).map(code).collect()
+            };
+            let (x, y) = (codes(x_fields), codes(y_fields));
+            // Scales near one, or of all sizes.
+            let mut scale = |_: usize| if kind < 2 { 120 + word() % 16 } else { word() % 255 };
+            let [s, t] = [0; 2].map(|_| (0..length.div_ceil(32)).map(&mut scale).collect::<Vec<u8>>());
+            let value = |format: Format, codes: &[u8]| -> Vec<f32> {
+                codes.iter().map(|code| format.decode((*code).into()).to_f32().unwrap()).collect()
+            };
+            let values = [value(x_fields.0, &x), value(y_fields.0, &y)];
+            for c in [0.0, -3e4, 1e-40, 1.25e38] {
+                let blocks = x.chunks(32).zip(y.chunks(32)).zip(s.iter().zip(&t));
+                let expected = blocks.fold(c, |c, ((x, y), (s, t))| {
+                    let scale = i32::from(*s) + i32::from(*t) - 254;
+                    let of = |(x, y): (&u8, &u8)| {
+                        Term::of_code(*x, x_fields).product(Term::of_code(*y, y_fields), scale)
+                    };
+                    block_of_32(c, x.iter().zip(y).map(of))
+                });
+                let found = dot.add(c, [&values[0], &values[1]], [&s, &t]);
+                assert!(
+                    same(found, expected),
+                    "{} {} {c:e} {x:?} {y:?} {s:?} {t:?}: {found:e}, {expected:e}",
+                    x_fields.0,
+                    y_fields.0
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn other_units_have_no_block_scales() {
     let unit = |text: &str| text.parse::<MatrixUnit>().unwrap();
@@ -307,6 +431,14 @@ fn other_units_have_no_block_scales() {
         let error = unit(text).scaled_dot(&E4M3FN, &E4M3FN, &E8M0FNU, 32).unwrap_err();
         assert!(error.to_string().contains("block scales go with blackwell"), "{text}: {error}");
     }
-    let error = unit("blackwell").scaled_dot(&E4M3FN, &E4M3FN, &E8M0FNU, 16).unwrap_err();
-    assert!(error.to_string().contains("blocks of 32"), "{error}");
+    for (x, y, scales, block) in [
+        (E4M3FN, E4M3FN, E8M0FNU, 16),
+        (E4M3FN, E2M1FN, E8M0FNU, 16),
+        (E2M3FN, E3M2FN, E4M3FN, 32),
+        (E4M3FN, BINARY16, E8M0FNU, 32),
+        (E2M1FN, E2M1FN, E5M2, 16),
+    ] {
+        let error = unit("blackwell").scaled_dot(&x, &y, &scales, block).unwrap_err();
+        assert!(error.to_string().contains("blocks of 32"), "{x} {y}: {error}");
+    }
 }
