@@ -130,7 +130,7 @@ pub use convert::{
     encode_with_flags,
 };
 pub use decode::Decoder;
-pub use dot::fused::scaled::ScaledDot;
+pub use dot::fused::scaled::{ScaledDot, divide_by_global_scales};
 pub use dot::fused::unit::{Gpu, MatrixUnit};
 pub use dot::fused::{Fused, FusedDot, GroupSum, Output};
 pub use dot::{Accumulate, Dot, Scales};

@@ -12,7 +12,7 @@ use ndarray::{ArrayView2, ArrayViewMut2, Axis, Slice};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use smallfloat::Format;
-use smallfloat_kernels::{Accumulate, Decoder, FusedDot, ScaledDot};
+use smallfloat_kernels::{Accumulate, FusedDot, ScaledDot, divide_by_global_scales};
 use smallfloat_tensor::{Granularity, Quantized, ScaleSpec, Scheme};
 
 use crate::arithmetic::exact;
@@ -151,19 +151,8 @@ fn scaled_product(
     if depth == 0 {
         return Ok(());
     }
-    let values = |tensor: &Quantized<'_>| -> Vec<f32> {
-        let format = tensor.format().expect("a block scheme has a format");
-        let decoder =
-            Decoder::<f32>::for_length(format, None, tensor.len()).expect("binary32 has the values");
-        tensor.codes().iter().map(|code| decoder.value(usize::from(*code))).collect()
-    };
-    dot.add_matmul([&values(a), &values(b)], depth, [a.scales(), b.scales()], sums);
-    let divisor = f64::from(a.global_scale()) * f64::from(b.global_scale());
-    for sum in sums {
-        #[expect(clippy::cast_possible_truncation, reason = "this is the rounding")]
-        let quotient = (f64::from(*sum) / divisor) as f32;
-        *sum = quotient;
-    }
+    dot.matmul([a.codes(), b.codes()], depth, [a.scales(), b.scales()], sums);
+    divide_by_global_scales(sums, [a.global_scale(), b.global_scale()]);
     Ok(())
 }
 

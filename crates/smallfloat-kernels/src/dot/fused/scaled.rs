@@ -8,7 +8,8 @@ use super::lanes::{self, BlockScales};
 use super::unit::FP8_6_4;
 use super::{Fused, FusedDot, GroupSum, Output};
 use crate::arch::level::Level;
-use crate::element::{check_lengths, check_rows};
+use crate::decode::Decoder;
+use crate::element::{Code, check_lengths, check_rows};
 use crate::error::Error;
 
 /// Sums of products of elements and of their blocks' scales, as Blackwell's units for MX formats
@@ -19,6 +20,17 @@ use crate::error::Error;
 /// Of two E2M1 a group is 64 elements: sums of sixteen products are exact, each times the
 /// significands of its scales (E8M0 or UE4M3, for blocks of 16 or 32) is aligned by their exponents
 /// with 35 fraction bits. The sum is cut toward zero into binary32.
+///
+/// ```
+/// use smallfloat::formats::{E4M3FN, E8M0FNU};
+/// use smallfloat_kernels::ScaledDot;
+/// let dot = ScaledDot::new(&E4M3FN, &E4M3FN, &E8M0FNU, 32)?;
+/// // (1, 2) by (2, 2), in blocks with scales of 4 and 1/2.
+/// let mut product = [0.0];
+/// dot.matmul([&[0x38_u8, 0x40], &[0x40, 0x40]], 2, [&[129], &[126]], &mut product);
+/// assert_eq!(product, [12.0]);
+/// # Ok::<(), smallfloat_kernels::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledDot {
     dot: FusedDot,
@@ -92,6 +104,29 @@ impl ScaledDot {
         lanes::matmul(&self.dot, [a, b], length, Some(&scales), sums);
     }
 
+    /// Writes A·Bᵀ of codes of the two formats: sums as those of [`add_matmul`](Self::add_matmul)
+    /// that begin at zero.
+    ///
+    /// # Panics
+    /// As [`add_matmul`](Self::add_matmul) does, and if the slices are scalars of another format.
+    pub fn matmul<C: Code>(
+        &self,
+        [a, b]: [&[C]; 2],
+        length: usize,
+        scales: [&[u8]; 2],
+        products: &mut [f32],
+    ) {
+        let values = |format: &Format, codes: &[C]| {
+            let decoder = Decoder::<f32>::new(format, None).expect("binary32 has all values of elements");
+            let mut values = vec![0.0; codes.len()];
+            decoder.with_level(self.dot.level).decode(codes, &mut values);
+            values
+        };
+        let [x, y] = self.dot.types();
+        products.fill(0.0);
+        self.add_matmul([&values(x, a), &values(y, b)], length, scales, products);
+    }
+
     /// Returns the sum that [`add`](Self::add) returns, computed slowly in integers of 128 bits:
     /// the reference for the tests.
     ///
@@ -159,6 +194,17 @@ impl ScaledDot {
         let fraction_bits = fraction_bits.cast_signed();
         let (sum, largest) = aligned(sums.chain([Term::new(c, -126)]), fraction_bits);
         self.dot.rounded(sum, largest - fraction_bits)
+    }
+}
+
+/// Divides products by the scales that divided those of all blocks of either matrix, NVFP4's global
+/// ones: quotients by the product of both, in binary64, rounded to binary32.
+pub fn divide_by_global_scales(products: &mut [f32], [a, b]: [f32; 2]) {
+    let divisor = f64::from(a) * f64::from(b);
+    for product in products {
+        #[expect(clippy::cast_possible_truncation, reason = "this is the rounding")]
+        let quotient = (f64::from(*product) / divisor) as f32;
+        *product = quotient;
     }
 }
 

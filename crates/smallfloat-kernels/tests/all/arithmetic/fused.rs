@@ -424,6 +424,34 @@ fn mixed_pairs_with_block_scales_are_sums_of_integers() {
     }
 }
 
+/// Codes are their values, sums begin at zero, and bits above a format's width are ignored.
+#[test]
+fn products_of_codes_with_block_scales() {
+    let mut state = 12;
+    for (x_format, y_format, dot) in scaled_sums() {
+        let (rows, columns, length) = (3, 5, 70);
+        let mut codes =
+            |count: usize| -> Vec<u8> { (0..count).map(|_| scramble(&mut state).to_le_bytes()[4]).collect() };
+        let (a, b) = (codes(rows * length), codes(columns * length));
+        let blocks = length.div_ceil(dot.block());
+        let (s, t) = (codes(rows * blocks), codes(columns * blocks));
+        let value = |format: &Format, codes: &[u8]| -> Vec<f32> {
+            let value = |code: &u8| format.decode(u64::from(*code) & format.max_code()).to_f32();
+            codes.iter().map(|code| value(code).unwrap_or(f32::NAN)).collect()
+        };
+        let mut expected = vec![0.0; rows * columns];
+        dot.add_matmul([&value(&x_format, &a), &value(&y_format, &b)], length, [&s, &t], &mut expected);
+        for level in Level::available() {
+            let mut found = vec![7.0; rows * columns];
+            dot.with_level(level).matmul([&a, &b], length, [&s, &t], &mut found);
+            assert!(
+                found.iter().zip(&expected).all(|(x, y)| same(*x, *y)),
+                "{x_format} {y_format} {level:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn other_units_have_no_block_scales() {
     let unit = |text: &str| text.parse::<MatrixUnit>().unwrap();
