@@ -502,6 +502,20 @@ def test_saved_tensors_of_torch(tmp_path):
     assert sf.load_values(tmp_path / "a.safetensors")["x"].tolist() == [1.0, 1.0]
 
 
+def test_products_of_quantized_tensors_are_tensors():
+    x, weight = (torch.linspace(-3, 3, rows * 70, dtype=torch.float64).reshape(rows, 70) for rows in (4, 3))
+    for scheme, how in (("mxfp6-e2m3", "blackwell"), ("nvfp4", "rtx-blackwell"), ("mxfp8-e4m3", "hopper")):
+        here, there = (tuple(sf.quantize(one, scheme) for one in pair) for pair in ((x, weight), (x.numpy(), weight.numpy())))
+        found = sf.linear(*here, accumulate=how)
+        assert found.dtype == torch.float32 and found.device == x.device
+        np.testing.assert_array_equal(found.numpy(), sf.linear(*there, accumulate=how))
+        assert torch.is_tensor(sf.linear(there[0], here[1], accumulate=how))
+    scales = dict(granularity="block:32", scale_format="bfloat16")
+    x, weight = sf.quantize(x, "e4m3fn", **scales), sf.quantize(weight, "e4m3fn", **scales)
+    assert x.scales.dtype == torch.bfloat16
+    torch.testing.assert_close(sf.linear(x, weight), x.dequantize() @ weight.dequantize().T)
+
+
 def test_rows_that_are_not_there():
     table = torch.nn.Embedding(10, 64)
     sft.quantize_(table, "bfloat16")

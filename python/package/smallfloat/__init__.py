@@ -23,8 +23,8 @@ What is here, each with its own help:
 * formats: `Format`, the module `formats`, `finfo`; `choose_bias` and `BiasController` for Tesla's
   formats;
 * operations on codes: the module `ops`, `Operation` by P3109's spelling, `dot`, `matmul`;
-* tensors with scales: `quantize`, `Config` and `QuantizedTensor`; files: `save`, `load`,
-  `load_values`, `quantize_file`, `dequantize_file`, `verify`;
+* tensors with scales: `quantize`, `Config` and `QuantizedTensor`, products by `linear`; files:
+  `save`, `load`, `load_values`, `quantize_file`, `dequantize_file`, `verify`;
 * checkpoints in shards: `plan` and `Plan`, carried out by the modules `smallfloat.dask` and
   `smallfloat.ray`;
 * PyTorch and JAX: the modules `smallfloat.torch`, `smallfloat.transformers` and `smallfloat.jax`.
@@ -45,7 +45,7 @@ from ._core import BiasController, EventCounts, Format, Operation, choose_bias, 
 from ._finfo import finfo
 from ._flags import Flags
 from ._plan import Plan, plan
-from ._products import dot, matmul
+from ._products import dot, linear, matmul
 from ._quantized import QuantizedTensor, dequantize_file, load, load_values, quantize, quantize_file, save
 
 __version__: str = _core.__version__
@@ -83,6 +83,7 @@ __all__ = [
     "flag_policies",
     "generators",
     "kappa",
+    "linear",
     "load",
     "load_values",
     "matmul",

@@ -509,6 +509,9 @@ def variants() -> list[tuple[str, str]]: ...
 def catalogue() -> list[tuple[str, list[str], bool, str]]: ...
 def operation_names() -> list[str]: ...
 def operation_shape(name: str) -> tuple[bool, bool, int]: ...
+# Codes of scales, their format, the elements of a row that share one, and what divides all of them.
+_Scales: TypeAlias = tuple[Any, _Format, int | None, float]
+
 def row_products(
     a: Any,
     b: Any,
@@ -519,6 +522,7 @@ def row_products(
     rounding: str | None,
     saturation: str | None,
     threads: int | None,
+    scales: tuple[_Scales, _Scales] | None = None,
 ) -> Any: ...
 @final
 class Quantizer:

@@ -1,4 +1,5 @@
-"""Dot and matrix products of codes, with the manners of `numpy.dot` and `numpy.matmul`."""
+"""Dot and matrix products of codes, with the manners of `numpy.dot` and `numpy.matmul`, and of
+quantized tensors."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ._config import LISTS, block_of, scale_shape
 from ._core import Format, row_products
 from ._interop import codes, codes_of, enter, is_array, is_masked, typed
+from ._quantized import QuantizedTensor
 
 
 def matmul(
@@ -125,3 +128,83 @@ def dot(a: Any, b: Any, fmt: Any = None, fmt_b: Any = None, **how: Any) -> Any:
     if np.ndim(a) != 1 or np.ndim(b) != 1:
         raise ValueError("dot takes two vectors; use matmul for matrices")
     return matmul(a, b, fmt, fmt_b, **how)
+
+
+def linear(x: QuantizedTensor, weight: QuantizedTensor, *, accumulate: Any = "f32", threads: int | None = None) -> Any:
+    """``x @ weight.T`` of quantized tensors, as `torch.nn.functional.linear` has it: from codes and
+    scales, without dequantizing first.
+
+    Parameters
+    ----------
+    x : QuantizedTensor, (..., k)
+    weight : QuantizedTensor, (n, k)
+        What `quantize` makes, with scales of any granularity or none. Blocks of both have the same
+        columns.
+    accumulate : str or Format
+        As of `matmul`. 'blackwell' and 'rtx-blackwell' take block scales into the unit: in e8m0fnu
+        for 32 elements of E4M3, E5M2, E3M2, E2M3 or E2M1, and for E2M1 on both sides in e8m0fnu or
+        e4m3fn for 16 or 32. With all others each block's sum, in float32, is multiplied by the
+        scale of x and then by that of the weight, and the blocks' products add up from left to
+        right; every step is rounded to nearest in float32. Scales for rows or whole tensors
+        multiply whole sums so. Global scales, as NVFP4 has them, divide the result.
+    threads : int, optional
+        At most so many.
+
+    Returns
+    -------
+    array of float32, (..., n)
+
+    Examples
+    --------
+    >>> import numpy as np, smallfloat as sf
+    >>> x = sf.quantize(np.array([[16.0] + [0.125] * 31, [1.0] * 32]), "mxfp8-e4m3")
+    >>> sf.linear(x, x).tolist()
+    [[256.484375, 19.875], [19.875, 32.0]]
+    >>> sf.linear(x, x, accumulate="blackwell").tolist()
+    [[256.484375, 19.875], [19.875, 32.0]]
+    >>> sf.linear(x, x, accumulate="hopper").tolist()
+    [[256.0, 19.875], [19.875, 32.0]]
+    """
+    (a, scales, leave), (b, scales_b, leave_b) = _scaled("x", x), _scaled("weight", weight)
+    if len(weight.shape) != 2:
+        raise ValueError(f"weight has the shape {weight.shape}, and it must have two axes, (n, k)")
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(f"rows of x have {a.shape[1]} elements, rows of weight {b.shape[1]}: both last axes are summed over")
+    if None not in (scales[2], scales_b[2]) and scales[2] != scales_b[2]:
+        raise ValueError(f"x has scales for {scales[2]} elements of a row, weight for {scales_b[2]}: quantize both with blocks of one size")
+    how = ("binary32", accumulate, None, None, None, threads)
+    result = row_products(a, b, (x._element(), weight._element()), *how, (scales, scales_b))
+    result = result.reshape(*x.shape[:-1], len(b))
+    leave = leave or leave_b
+    return result if leave is None else leave(result)
+
+
+def _scaled(name: str, tensor: Any) -> tuple[np.ndarray, tuple[Any, str, int | None, float], Any]:
+    """A tensor's codes in rows, what multiplies them, and what makes the caller's kind of array of
+    results."""
+    if not isinstance(tensor, QuantizedTensor):
+        raise TypeError(f"{name} must be a QuantizedTensor, as quantize makes it, not {type(tensor).__name__}; matmul multiplies codes")
+    if tensor.format in LISTS:
+        raise ValueError(f"{name} has codes of {tensor.format}, a list of values and no format: multiply its dequantize()")
+    shape, granularity, scales = tensor.shape, tensor.granularity, tensor.scales
+    if not shape:
+        raise ValueError(f"{name} has no axis, and the last one is summed over")
+    if tensor.biases is not None and granularity != "tensor":
+        raise ValueError(
+            f"{name} has biases for {granularity}, and a product takes one format: quantize with granularity='tensor', "
+            "or a format with a scale_format"
+        )
+    found, leave = enter(tensor.codes)
+    rows, block = math.prod(shape[:-1]), None
+    found = found.reshape(rows, shape[-1])
+    if scales is None:
+        return found, (np.ones((), np.float32), "binary32", None, 1.0), leave
+    scales = enter(scales)[0]
+    if scales.shape != scale_shape(shape, granularity):
+        raise ValueError(f"{name} has scales of the shape {scales.shape}, and {granularity} of {shape} needs {scale_shape(shape, granularity)}")
+    if granularity == "channel":
+        scales = np.repeat(scales[:, 0], rows // max(len(scales), 1))
+    elif granularity != "tensor":
+        high, block = block_of(granularity)
+        scales = np.repeat(scales, min(high, rows), axis=0)[:rows]
+    return found, (scales, tensor.scale_format, block, tensor.global_scale), leave

@@ -166,17 +166,19 @@ class QuantizedTensor:
             raise ValueError(f"{self.format} is a list of values and no format: dequantize() gives values ({self!r})")
         if self.scales is not None or self.granularity != "tensor":
             raise ValueError(f"a tensor with scales, or with several biases, is no Array: dequantize() gives values ({self!r})")
-        bias = None if self.biases is None else int(self.biases)
-        return Array(_interop.enter(self.codes)[0], Format(self.format, bias=bias, subnormals=self._subnormals(bias)))
+        return Array(_interop.enter(self.codes)[0], self._element())
 
     @property
     def has_global_scale(self) -> bool:
         """Whether one more scale, of the whole tensor, divides those of the blocks."""
         return "_global_scale" in self._parts
 
-    def _subnormals(self, bias: int | None) -> str | None:
-        """The reading of subnormals, where the name of the format leaves it open."""
-        return self._entry.get("subnormals") if bias is not None else None
+    def _element(self) -> Format:
+        """The format of elements that share one bias, or have none."""
+        bias = None if self.biases is None else int(self.biases)
+        # The reading of subnormals, where the name of the format leaves it open.
+        subnormals = self._entry.get("subnormals") if bias is not None else None
+        return Format(self.format, bias=bias, subnormals=subnormals)
 
     def dequantize(self, dtype: Any = np.float32, *, threads: int | None = None) -> Any:
         """The elements' values: code times scale, rounded once to nearest even where `dtype` does
