@@ -98,6 +98,9 @@ typedef struct sf_operation sf_operation;
 // How results become values of a format: rounding, saturation, and what a format does not have.
 typedef struct sf_projection sf_projection;
 
+// Products of two formats with block scales.
+typedef struct sf_scaled_dot sf_scaled_dot;
+
 // Where a stochastic rounding takes its random words from: element i of the arrays takes word
 // `first` + i of Philox4x32-10, as `sf_random_word` gives it.
 typedef struct sf_random {
@@ -206,6 +209,39 @@ sf_status sf_dot_matmul(const struct sf_dot *dot,
                         const void *a,
                         const void *b,
                         float *results);
+
+// Returns products of codes of two formats in blocks with scales, to be freed with
+// sf_scaled_dot_free, as the matrix units of `blackwell` or `rtx-blackwell` compute them: `x` and
+// `y` are two of `e4m3fn`, `e5m2`, `e3m2fn`, `e2m3fn` and `e2m1fn` with `scale` `e8m0fnu` and
+// `block` 32 (MXFP8, MXFP6, MXFP4), or both are `e2m1fn` with `e8m0fnu` or `e4m3fn` and 16 or 32
+// (MXFP4, NVFP4). Returns NULL on failure, for which `error` (or NULL) has the reason:
+// SF_STATUS_NAME for a unit that is not understood; SF_STATUS_UNSUPPORTED for another one, or
+// formats and blocks that it does not take; SF_STATUS_TEXT; SF_STATUS_NULL.
+struct sf_scaled_dot *sf_scaled_dot_new(const struct sf_format *x,
+                                        const struct sf_format *y,
+                                        const struct sf_format *scale,
+                                        size_t block,
+                                        const char *unit,
+                                        struct sf_error *error);
+
+// Frees products; nothing for NULL.
+void sf_scaled_dot_free(struct sf_scaled_dot *dot);
+
+// Writes the products of `rows` rows of A with `columns` rows of B, as sf_dot_matmul does, of
+// codes in bytes. Each row has the code of a scale for each of its blocks, in order; the last block
+// may be short. So `a_scales` has `rows` · n of them and `b_scales` has `columns` · n, where n is
+// `depth` divided by the size of a block, rounded up. Signs of scales are ignored. Scales of whole
+// tensors, as NVFP4 has them, are left to the caller. Returns the statuses of sf_dot_matmul, for
+// which scales are matrices too.
+sf_status sf_scaled_dot_matmul(const struct sf_scaled_dot *dot,
+                               size_t rows,
+                               size_t columns,
+                               size_t depth,
+                               const uint8_t *a,
+                               const uint8_t *b,
+                               const uint8_t *a_scales,
+                               const uint8_t *b_scales,
+                               float *results);
 
 // Writes what a unit under test should have given for these operands, between which values the
 // exact result lies, and which mistakes would give what it gave. Flags are compared where `mask`

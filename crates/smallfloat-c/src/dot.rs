@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::slice;
 
-use smallfloat_kernels::{Code, Dot, Scales};
+use smallfloat_kernels::{Accumulate, Code, Dot, ScaledDot, Scales};
 
 use crate::format::sf_format;
 use crate::status::{Failure, given, handle, read, sf_error, sf_status, status};
@@ -74,60 +74,181 @@ pub unsafe extern "C" fn sf_dot_matmul(
 ) -> sf_status {
     status(|| {
         let sf_dot { dot, bytes } = given(dot, "the products")?;
-        let counted = |x: usize, y: usize| {
-            let count = x.checked_mul(y).filter(|count| *count <= isize::MAX as usize / size_of::<f32>());
-            count.ok_or_else(|| Failure::new(sf_status::Count, "matrices of more elements than memory has"))
-        };
-        if depth == 0 {
-            return Err(Failure::new(sf_status::Count, "sums of 0 products: 1 is the least"));
-        }
-        let lengths = [counted(rows, depth)?, counted(columns, depth)?, counted(rows, columns)?];
-        if lengths[2] == 0 {
-            return Ok(());
-        }
-        if a.is_null() || b.is_null() || results.is_null() {
-            return Err(Failure::null("a matrix"));
-        }
-        let aligned = a.addr().is_multiple_of(*bytes) && b.addr().is_multiple_of(*bytes);
-        if !aligned || !results.addr().is_multiple_of(align_of::<f32>()) {
-            return Err(Failure::new(sf_status::Array, "a matrix is not aligned"));
-        }
-        let ends = |start: usize, length: usize, size: usize| [start, start + length * size];
-        let [written, left, right] = [
-            ends(results.addr(), lengths[2], size_of::<f32>()),
-            ends(a.addr(), lengths[0], *bytes),
-            ends(b.addr(), lengths[1], *bytes),
-        ];
-        if [left, right].iter().any(|read| read[0] < written[1] && written[0] < read[1]) {
-            return Err(Failure::new(sf_status::Array, "the results overlap an operand"));
-        }
-        // SAFETY: the header asks for matrices of these sizes; they are aligned, and the one that
-        // is written overlaps no other. Its elements are given a value before they are read.
+        // SAFETY: the header asks for matrices of these sizes.
         unsafe {
-            results.write_bytes(0, lengths[2]);
-            let results = slice::from_raw_parts_mut(results, lengths[2]);
             match bytes {
-                1 => products::<u8>(dot, [a, b], lengths, depth, results),
-                _ => products::<u16>(dot, [a, b], lengths, depth, results),
+                1 => products::<u8>(dot, [rows, columns, depth], [a, b], results),
+                _ => products::<u16>(dot, [rows, columns, depth], [a, b], results),
             }
+        }
+    })
+}
+
+/// # Safety
+/// The matrices have so many codes of this type for these rows, columns and depth, and nobody
+/// writes them meanwhile.
+unsafe fn products<C: Code>(
+    dot: &Dot,
+    [rows, columns, depth]: [usize; 3],
+    [a, b]: [*const c_void; 2],
+    results: *mut f32,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let read = |start: *const c_void, rows| Read::new(start.cast::<C>(), rows, depth);
+        let (a, b) = (read(a, rows)?, read(b, columns)?);
+        let Some(results) = written(results, [rows, columns, depth], &[a.place(), b.place()])? else {
+            return Ok(());
+        };
+        dot.matmul_f32([a.slice(), b.slice()], depth, [Scales::Tensor(1.0); 2], results);
+    }
+    Ok(())
+}
+
+/// Products of two formats with block scales.
+pub struct sf_scaled_dot {
+    dot: ScaledDot,
+}
+
+/// Returns products of codes of two formats in blocks with scales, to be freed with
+/// sf_scaled_dot_free, as the matrix units of `blackwell` or `rtx-blackwell` compute them: `x` and
+/// `y` are two of `e4m3fn`, `e5m2`, `e3m2fn`, `e2m3fn` and `e2m1fn` with `scale` `e8m0fnu` and
+/// `block` 32 (MXFP8, MXFP6, MXFP4), or both are `e2m1fn` with `e8m0fnu` or `e4m3fn` and 16 or 32
+/// (MXFP4, NVFP4). Returns NULL on failure, for which `error` (or NULL) has the reason:
+/// SF_STATUS_NAME for a unit that is not understood; SF_STATUS_UNSUPPORTED for another one, or
+/// formats and blocks that it does not take; SF_STATUS_TEXT; SF_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sf_scaled_dot_new(
+    x: Option<&sf_format>,
+    y: Option<&sf_format>,
+    scale: Option<&sf_format>,
+    block: usize,
+    unit: *const c_char,
+    error: Option<&mut MaybeUninit<sf_error>>,
+) -> Option<Box<sf_scaled_dot>> {
+    handle(error, || {
+        let (x, y) = (&given(x, "the first format")?.0, &given(y, "the second format")?.0);
+        let scale = &given(scale, "the format of scales")?.0;
+        // SAFETY: the header asks for a C string or NULL.
+        let unit = unsafe { read(unit, "the matrix unit") }?;
+        let unit = match unit.parse().map_err(|error| Failure::new(sf_status::Name, error))? {
+            Accumulate::Unit(unit) => unit,
+            other => {
+                let text = format_args!("{other} takes no block scales: blackwell and rtx-blackwell do");
+                return Err(Failure::new(sf_status::Unsupported, text));
+            }
+        };
+        Ok(sf_scaled_dot { dot: unit.scaled_dot(x, y, scale, block)? })
+    })
+}
+
+/// Frees products; nothing for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn sf_scaled_dot_free(dot: Option<Box<sf_scaled_dot>>) {
+    drop(dot);
+}
+
+/// Writes the products of `rows` rows of A with `columns` rows of B, as sf_dot_matmul does, of
+/// codes in bytes. Each row has the code of a scale for each of its blocks, in order; the last block
+/// may be short. So `a_scales` has `rows` · n of them and `b_scales` has `columns` · n, where n is
+/// `depth` divided by the size of a block, rounded up. Signs of scales are ignored. Scales of whole
+/// tensors, as NVFP4 has them, are left to the caller. Returns the statuses of sf_dot_matmul, for
+/// which scales are matrices too.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sf_scaled_dot_matmul(
+    dot: Option<&sf_scaled_dot>,
+    rows: usize,
+    columns: usize,
+    depth: usize,
+    a: *const u8,
+    b: *const u8,
+    a_scales: *const u8,
+    b_scales: *const u8,
+    results: *mut f32,
+) -> sf_status {
+    status(|| {
+        let dot = &given(dot, "the products")?.dot;
+        let blocks = depth.div_ceil(dot.block());
+        // SAFETY: the header asks for matrices of these sizes.
+        unsafe {
+            let (a, b) = (Read::new(a, rows, depth)?, Read::new(b, columns, depth)?);
+            let (s, t) = (Read::new(a_scales, rows, blocks)?, Read::new(b_scales, columns, blocks)?);
+            let places = [a.place(), b.place(), s.place(), t.place()];
+            let Some(results) = written(results, [rows, columns, depth], &places)? else { return Ok(()) };
+            dot.matmul([a.slice(), b.slice()], depth, [s.slice(), t.slice()], results);
         }
         Ok(())
     })
 }
 
+/// A matrix that is read.
+struct Read<T> {
+    start: *const T,
+    count: usize,
+}
+
+impl<T> Read<T> {
+    fn new(start: *const T, rows: usize, length: usize) -> Result<Self, Failure> {
+        Ok(Self { start, count: counted(rows, length)? })
+    }
+
+    fn place(&self) -> Place {
+        let start = self.start.addr();
+        let end = start.saturating_add(self.count * size_of::<T>());
+        Place { start, end, is_aligned: self.start.is_aligned() }
+    }
+
+    /// # Safety
+    /// The matrix is there, it is checked, and nobody writes it meanwhile.
+    unsafe fn slice<'a>(&self) -> &'a [T] {
+        // SAFETY: the caller's promise.
+        unsafe { slice::from_raw_parts(self.start, self.count) }
+    }
+}
+
+/// Where a matrix lies.
+struct Place {
+    start: usize,
+    end: usize,
+    is_aligned: bool,
+}
+
+/// How many elements there are, if so many numbers fit into memory.
+fn counted(rows: usize, length: usize) -> Result<usize, Failure> {
+    let count = rows.checked_mul(length).filter(|count| *count <= isize::MAX as usize / size_of::<f32>());
+    count.ok_or_else(|| Failure::new(sf_status::Count, "matrices of more elements than memory has"))
+}
+
+/// The results, after all matrices were checked; `None` if there are none.
+///
 /// # Safety
-/// The matrices have so many codes of this type, and nobody writes them meanwhile.
-unsafe fn products<C: Code>(
-    dot: &Dot,
-    matrices: [*const c_void; 2],
-    lengths: [usize; 3],
-    depth: usize,
-    results: &mut [f32],
-) {
-    let [a, b] = matrices;
-    // SAFETY: the caller's promise.
-    let matrices = unsafe {
-        [slice::from_raw_parts(a.cast::<C>(), lengths[0]), slice::from_raw_parts(b.cast::<C>(), lengths[1])]
-    };
-    dot.matmul_f32(matrices, depth, [Scales::Tensor(1.0); 2], results);
+/// The results are there, and nobody else reads or writes them.
+unsafe fn written<'a>(
+    results: *mut f32,
+    [rows, columns, depth]: [usize; 3],
+    reads: &[Place],
+) -> Result<Option<&'a mut [f32]>, Failure> {
+    if depth == 0 {
+        return Err(Failure::new(sf_status::Count, "sums of 0 products: 1 is the least"));
+    }
+    let to = Read::new(results.cast_const(), rows, columns)?;
+    if to.count == 0 {
+        return Ok(None);
+    }
+    let Place { start, end, is_aligned } = to.place();
+    if start == 0 || reads.iter().any(|read| read.start == 0) {
+        return Err(Failure::null("a matrix"));
+    }
+    if !is_aligned || reads.iter().any(|read| !read.is_aligned) {
+        return Err(Failure::new(sf_status::Array, "a matrix is not aligned"));
+    }
+    if reads.iter().any(|read| read.start < end && start < read.end) {
+        return Err(Failure::new(sf_status::Array, "the results overlap an operand"));
+    }
+    // SAFETY: the caller's promise; they are aligned and overlap nothing that is read. Their
+    // elements are given a value before they are read.
+    unsafe {
+        results.write_bytes(0, to.count);
+        Ok(Some(slice::from_raw_parts_mut(results, to.count)))
+    }
 }

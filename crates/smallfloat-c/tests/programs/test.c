@@ -545,6 +545,130 @@ static void sums_of_products(size_t count) {
     sf_format_free(format);
 }
 
+/* A sum of terms and an accumulator with so many fraction bits after the largest exponent, cut to 24 bits. */
+static double aligned(const double *terms, const int *exponents, size_t count, double sum, int fraction) {
+    int largest = sum == 0 ? -126 : ilogb(sum), exponent;
+    for (size_t i = 0; i < count; i++)
+        if (exponents[i] > largest) largest = exponents[i];
+    sum = trunc(ldexp(sum, fraction - largest));
+    for (size_t i = 0; i < count; i++) sum += trunc(ldexp(terms[i], fraction - largest));
+    frexp(sum, &exponent);
+    return ldexp(trunc(ldexp(sum, 24 - exponent)), exponent - 24 + largest - fraction);
+}
+
+static int exponent_of_e4m3fn(unsigned code) {
+    double x = fabs(e4m3fn_value(code));
+    return x == 0 ? -126 : x < 0.015625 ? -6 : ilogb(x);
+}
+
+/* A row of MXFP8 by another: 32 products, whose exponents their block's scales move, with 25 fraction bits. */
+static double mxfp8(const uint8_t *x, const uint8_t *y, const uint8_t *s, const uint8_t *t, size_t length) {
+    double sum = 0, terms[32];
+    int exponents[32];
+    for (size_t start = 0; start < length; start += 32) {
+        size_t count = 0;
+        int scale = s[start / 32] + t[start / 32] - 254;
+        for (size_t i = start; i < length && i < start + 32; i++, count++) {
+            terms[count] = ldexp(e4m3fn_value(x[i]) * e4m3fn_value(y[i]), scale);
+            exponents[count] = exponent_of_e4m3fn(x[i]) + exponent_of_e4m3fn(y[i]) + scale;
+        }
+        sum = aligned(terms, exponents, count, sum, 25);
+    }
+    return sum;
+}
+
+static double e2m1fn_value(unsigned code) {
+    static const double values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    return code & 8 ? -values[code & 7] : values[code & 7];
+}
+
+/* A row of NVFP4 by another: four sums of sixteen products, times their scales in E4M3, with 35 fraction bits. */
+static double nvfp4(const uint8_t *x, const uint8_t *y, const uint8_t *s, const uint8_t *t, size_t length) {
+    double sum = 0, terms[4];
+    int exponents[4];
+    for (size_t start = 0; start < length; start += 64) {
+        size_t count = 0;
+        for (size_t block = start / 16; block * 16 < length && block < start / 16 + 4; block++, count++) {
+            double exact = 0;
+            for (size_t i = block * 16; i < length && i < block * 16 + 16; i++) exact += e2m1fn_value(x[i]) * e2m1fn_value(y[i]);
+            terms[count] = exact * fabs(e4m3fn_value(s[block]) * e4m3fn_value(t[block]));
+            exponents[count] = exponent_of_e4m3fn(s[block]) + exponent_of_e4m3fn(t[block]);
+        }
+        sum = aligned(terms, exponents, count, sum, 35);
+    }
+    return sum;
+}
+
+static void sums_with_block_scales(size_t count) {
+    enum { ROWS = 3, COLUMNS = 9, DEPTH = 150, MX = (DEPTH + 31) / 32, NV = (DEPTH + 15) / 16 };
+    static uint8_t a[ROWS * DEPTH], b[COLUMNS * DEPTH], s[ROWS * NV], t[COLUMNS * NV];
+    static float results[ROWS * COLUMNS];
+    uint64_t state = 31;
+    sf_error error;
+    sf_format *e4m3 = sf_format_new("e4m3fn", NULL), *e2m1 = sf_format_new("e2m1fn", NULL);
+    sf_format *e8m0 = sf_format_new("e8m0fnu", NULL), *e2m3 = sf_format_new("e2m3fn", NULL);
+    sf_scaled_dot *eight = sf_scaled_dot_new(e4m3, e4m3, e8m0, 32, "blackwell", &error);
+    CHECK(eight != NULL, "%s", error.text);
+    sf_scaled_dot *four = sf_scaled_dot_new(e2m1, e2m1, e4m3, 16, "rtx-blackwell", &error);
+    CHECK(four != NULL, "%s", error.text);
+    for (size_t done = 0; done < count; done += 2 * ROWS * COLUMNS * DEPTH) {
+        for (size_t i = 0; i < sizeof a; i++) do a[i] = (uint8_t)(next(&state) >> 56); while ((a[i] & 0x7f) == 0x7f);
+        for (size_t i = 0; i < sizeof b; i++) do b[i] = (uint8_t)(next(&state) >> 56); while ((b[i] & 0x7f) == 0x7f);
+        for (size_t i = 0; i < sizeof s; i++) s[i] = (uint8_t)(110 + (next(&state) >> 59));
+        for (size_t i = 0; i < sizeof t; i++) t[i] = (uint8_t)(110 + (next(&state) >> 59));
+        CHECK(sf_scaled_dot_matmul(eight, ROWS, COLUMNS, DEPTH, a, b, s, t, results) == SF_STATUS_OK, "MXFP8");
+        for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+            size_t row = i / COLUMNS, column = i % COLUMNS;
+            double right = mxfp8(a + row * DEPTH, b + column * DEPTH, s + row * MX, t + column * MX, DEPTH);
+            CHECK((double)results[i] == right, "%zu: %a, not %a", i, (double)results[i], right);
+        }
+        for (size_t i = 0; i < sizeof s; i++) do s[i] = (uint8_t)(next(&state) >> 56); while ((s[i] & 0x7f) == 0x7f);
+        for (size_t i = 0; i < sizeof t; i++) do t[i] = (uint8_t)(next(&state) >> 56); while ((t[i] & 0x7f) == 0x7f);
+        CHECK(sf_scaled_dot_matmul(four, ROWS, COLUMNS, DEPTH, a, b, s, t, results) == SF_STATUS_OK, "NVFP4");
+        for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+            size_t row = i / COLUMNS, column = i % COLUMNS;
+            double right = nvfp4(a + row * DEPTH, b + column * DEPTH, s + row * NV, t + column * NV, DEPTH);
+            CHECK((double)results[i] == right, "%zu: %a, not %a", i, (double)results[i], right);
+        }
+    }
+    /* 7.5 · 6 in two blocks, under scales of 2 and 4, and of 1/2. */
+    static uint8_t x[33], y[33], two[] = {128, 129}, half[] = {126, 126};
+    x[0] = x[32] = 0x1f, y[0] = y[32] = 0x07;
+    sf_scaled_dot *mixed = sf_scaled_dot_new(e2m3, e2m1, e8m0, 32, "blackwell", &error);
+    CHECK(mixed != NULL, "%s", error.text);
+    CHECK(sf_scaled_dot_matmul(mixed, 1, 1, 33, x, y, two, half, results) == SF_STATUS_OK && results[0] == 135, "%a",
+          (double)results[0]);
+    CHECK(sf_scaled_dot_matmul(mixed, 1, 1, 0, x, y, two, half, results) == SF_STATUS_COUNT, "no products");
+    CHECK(sf_scaled_dot_matmul(mixed, SIZE_MAX, 1, 33, x, y, two, half, results) == SF_STATUS_COUNT, "too many");
+    CHECK(sf_scaled_dot_matmul(mixed, 1, 1, 33, x, y, NULL, half, results) == SF_STATUS_NULL, "NULL");
+    CHECK(sf_scaled_dot_matmul(mixed, 1, 1, 33, x, y, two, (uint8_t *)results, results) == SF_STATUS_ARRAY, "overlap");
+    CHECK(sf_scaled_dot_matmul(mixed, 1, 1, 33, (uint8_t *)results, y, two, half, results) == SF_STATUS_ARRAY, "overlap");
+    CHECK(sf_scaled_dot_matmul(mixed, 1, 0, 33, NULL, NULL, NULL, NULL, NULL) == SF_STATUS_OK, "no columns");
+    CHECK(sf_scaled_dot_matmul(NULL, 1, 1, 33, x, y, two, half, results) == SF_STATUS_NULL, "NULL");
+    static const struct {
+        const char *unit;
+        size_t block;
+        sf_status status;
+    } refused[] = {
+        {"hopper", 32, SF_STATUS_UNSUPPORTED}, {"exact", 32, SF_STATUS_UNSUPPORTED},
+        {"blackwell", 16, SF_STATUS_UNSUPPORTED}, {"blackwell:output=f16", 32, SF_STATUS_UNSUPPORTED},
+        {"blackwel", 32, SF_STATUS_NAME}, {NULL, 32, SF_STATUS_NULL}, {"\xff", 32, SF_STATUS_TEXT},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        sf_scaled_dot *none = sf_scaled_dot_new(e4m3, e4m3, e8m0, refused[i].block, refused[i].unit, &error);
+        CHECK(none == NULL && error.status == refused[i].status, "%zu: %s", i, error.text);
+    }
+    CHECK(sf_scaled_dot_new(e4m3, e4m3, NULL, 32, "blackwell", NULL) == NULL, "NULL");
+    sf_scaled_dot_free(mixed);
+    sf_scaled_dot_free(four);
+    sf_scaled_dot_free(eight);
+    sf_scaled_dot_free(NULL);
+    sf_format_free(e2m3);
+    sf_format_free(e8m0);
+    sf_format_free(e2m1);
+    sf_format_free(e4m3);
+}
+
 int main(int argc, char **argv) {
     size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 200000;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) CHECK(functions[i] != NULL, "%zu", i);
@@ -559,6 +683,7 @@ int main(int argc, char **argv) {
     refusals();
     threads();
     sums_of_products(count);
+    sums_with_block_scales(count);
     printf("C: %zu functions of formats, all pairs of e4m3fn, %zu of binary32: all right\n",
            sizeof functions / sizeof *functions, count);
     return 0;
