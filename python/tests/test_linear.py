@@ -117,7 +117,8 @@ def test_nvfp4_on_blackwell():
     for i, j in np.ndindex(4, 3):
         scales = [[fields(int(code), "e4m3fn") for code in q.scales[row]] for q, row in ((x, i), (w, j))]
         total = blackwell(rows_of(x)[i], rows_of(w)[j], ("e2m1fn", "e2m1fn"), scales, 16)
-        # Binary64 has the product of the global scales; a quotient is rounded to it, then to binary32.
+        # Binary64 has the product of the global scales; a quotient is rounded to it, then to
+        # binary32.
         assert found[i, j] == np.float32(float(total) / (float(x.global_scale) * float(w.global_scale)))
     # The other accumulators are near.
     exact = x.dequantize(np.float64) @ w.dequantize(np.float64).T

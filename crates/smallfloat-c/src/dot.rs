@@ -149,11 +149,11 @@ pub extern "C" fn sf_scaled_dot_free(dot: Option<Box<sf_scaled_dot>>) {
 }
 
 /// Writes the products of `rows` rows of A with `columns` rows of B, as sf_dot_matmul does, of
-/// codes in bytes. Each row has the code of a scale for each of its blocks, in order; the last block
-/// may be short. So `a_scales` has `rows` · n of them and `b_scales` has `columns` · n, where n is
-/// `depth` divided by the size of a block, rounded up. Signs of scales are ignored. Scales of whole
-/// tensors, as NVFP4 has them, are left to the caller. Returns the statuses of sf_dot_matmul, for
-/// which scales are matrices too.
+/// codes in bytes. Each row has the code of a scale for each of its blocks, in order; the last
+/// block may be short. So `a_scales` has `rows` · n of them and `b_scales` has `columns` · n, where
+/// n is `depth` divided by the size of a block, rounded up. Signs of scales are ignored. Scales of
+/// whole tensors, as NVFP4 has them, are left to the caller. Returns the statuses of sf_dot_matmul,
+/// for which scales are matrices too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_scaled_dot_matmul(
     dot: Option<&sf_scaled_dot>,
