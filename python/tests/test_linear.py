@@ -255,6 +255,7 @@ def test_what_does_not_go_is_refused():
         (q((2, 64), granularity="block:16"), q((3, 64), granularity="block:16"), "blackwell", "block scales go with two of e4m3fn.*fused:k=32"),
         (x, q((3, 64), "e4m3fn", granularity="tensor", scale_format="binary32"), "blackwell", "one kind of block scales on both sides"),
         (q((2, 64), "nvfp4"), q((3, 64), "mxfp4", granularity="block:16"), "blackwell", "one kind of block scales"),
+        (x, q((3, 64), "e4m3fn", granularity="block:32", scale_format="binary16p1se"), "f32", "scales in binary16p1se have values that float32 can't hold"),
         (x, w, "blackwell:output=f16", "which add in f32"),
         (x, w, "pascal", "rtx-blackwell, cdna1"),
         (q((2, 64), "bfloat16"), q((3, 64), "bfloat16"), "f32", "at most 8"),
