@@ -11,7 +11,7 @@ use smallfloat::{Format, RandomBits, Rounding};
 use smallfloat_bench::data;
 use smallfloat_kernels::{
     Accumulate, Ars5, ClassSums, Decoder, Dot, Elementwise, Encoder, Generator, Level, MatrixUnit,
-    PowerScales, RandomWords, StepTable, largest_of_groups,
+    PowerScales, RandomWords, Scales, StepTable, largest_of_groups,
 };
 
 /// Elements per call.
@@ -97,6 +97,18 @@ fn matmul() -> Kernel {
     })
 }
 
+/// The products of 16 rows with 16 of 64 places, a scale for each block of 32.
+fn matmul_blocks() -> Kernel {
+    let format = format("e4m3fn");
+    let dot = Dot::new(&format, &format, Accumulate::F32).unwrap();
+    let (codes, scales) = (data::codes(16 * 64), [0.75; 16 * 2]);
+    let mut products = [0.0; 16 * 16];
+    Box::new(move || {
+        let scales = [Scales::Blocks(32, black_box(&scales)); 2];
+        dot.matmul_f32([black_box(&codes), &codes], 64, scales, black_box(&mut products));
+    })
+}
+
 /// Groups of 32 with scales of powers of two, as MXFP8 has them.
 fn blocks(name: &str) -> Kernel {
     let format = format(name);
@@ -152,6 +164,7 @@ const KERNELS: &[Named] = &[
     ("dot-f32", || dot(Accumulate::F32)),
     ("dot-exact", || dot(Accumulate::Exact)),
     ("matmul-hopper", matmul),
+    ("matmul-blocks", matmul_blocks),
     ("cells", cells),
 ];
 

@@ -250,7 +250,8 @@ fn products(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     let [mut x, mut y] = [vec![0.0; side * side], vec![0.0; side * side]];
     decoder.decode(a, &mut x);
     decoder.decode(b, &mut y);
-    let (mut c, mut z) = (vec![0.0; side * side], vec![0.0; side * side]);
+    let [mut c, mut d, mut e, mut z] = std::array::from_fn(|_| vec![0.0; side * side]);
+    let scales = vec![0.75; side * side / 16];
     let mut cases = vec![
         Case::new(PEER, PEER, || {
             let (step, n) = (side as isize, side);
@@ -261,6 +262,14 @@ fn products(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
         }),
         Case::new("square matrices", PEER, || {
             dot.matmul_f32([black_box(a), black_box(b)], side, one, black_box(&mut c));
+        }),
+        Case::new("square matrices, a scale for each block of 32", PEER, || {
+            let scales = [Scales::Blocks(32, black_box(&scales[..side * side / 32])); 2];
+            dot.matmul_f32([black_box(a), black_box(b)], side, scales, black_box(&mut d));
+        }),
+        Case::new("square matrices, a scale for each block of 16", PEER, || {
+            let scales = [Scales::Blocks(16, black_box(&scales)); 2];
+            dot.matmul_f32([black_box(a), black_box(b)], side, scales, black_box(&mut e));
         }),
     ];
     time(&mut cases, rounds, 1e-3);

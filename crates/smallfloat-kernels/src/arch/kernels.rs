@@ -17,7 +17,7 @@ use crate::plan::decode::{DecodePlan, DecodePlans};
 use crate::plan::encode::EncodePlan;
 use crate::plan::exact::ExactPlan;
 use crate::plan::nibbles::{Interleaved, NibblePlan, Nibbles};
-use crate::plan::partial_sums::Partial;
+use crate::plan::partial_sums::{Partial, ScaledTile};
 use crate::plan::recode::RecodeTable;
 use crate::plan::tally::Tally;
 
@@ -236,6 +236,23 @@ pub(crate) trait Kernels: Copy + Debug {
     /// Returns how many rows of B [`add_rows`](Self::add_rows) takes at once.
     fn tile_columns(self) -> usize {
         4
+    }
+
+    /// Returns how many rows of B [`add_blocks`](Self::add_blocks) takes, if there is such a
+    /// kernel.
+    fn block_columns(self) -> Option<usize> {
+        None
+    }
+
+    /// Returns whether [`add_blocks`](Self::add_blocks) is faster than [`add_rows`](Self::add_rows)
+    /// for rows that are one block, too.
+    fn prefers_columns(self) -> bool {
+        false
+    }
+
+    /// Adds to each result, row of A by row of A, the blocks' sums times their scales.
+    fn add_blocks(self, _: &ScaledTile<'_>, _results: &mut [f32]) {
+        unreachable!("the caller asked block_columns")
     }
 
     /// Returns whether there are products of a vector and rows of codes, and by nibbles.

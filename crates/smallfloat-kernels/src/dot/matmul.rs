@@ -3,16 +3,19 @@
 //! A sum's order is fixed: eight partial sums, the j-th of which adds the products of elements j,
 //! j + 8, j + 16, … in this order; then j and j + 4 add up, j and j + 2, j and j + 1. So rows lie
 //! as they are in memory, vectors hold partial sums, and neither blocks nor threads nor levels
-//! change a bit. Zeros after a row's end change nothing either: no partial sum is ever −0.
+//! change a bit. Zeros after a row's end change nothing either: no partial sum is ever −0. Where
+//! scales are those of blocks of a row's elements, all this holds for each block, and the blocks'
+//! sums, times their scales, add up in order.
 
 use std::ops::Range;
 
 use crate::arch::level::Level;
 use crate::arch::{Kernels, Machine};
 use crate::decode::Decoder;
+use crate::dot::scales::Scales;
 use crate::parallel;
 use crate::plan::nibbles::Interleaved;
-use crate::plan::partial_sums::{LANES, Partial, total};
+use crate::plan::partial_sums::{LANES, Partial, ScaledTile, total};
 
 /// Elements of a row that tiles go through at once: fourteen rows of them stay in the first cache.
 const DEPTH: usize = 512;
@@ -24,6 +27,9 @@ const B_PANEL: usize = 4 << 20;
 const TILE_ROWS: usize = 6;
 /// Rows of B in the widest tile.
 const TILE_COLUMNS: usize = 8;
+/// The longest rows whose products are faster with B's rows side by side, where it is only the
+/// machine that asks for it: of longer ones, six of A leave the first cache.
+const LONGEST_BY_COLUMNS: usize = 1024;
 
 /// Codes in rows of one length.
 #[derive(Clone, Copy)]
@@ -33,46 +39,77 @@ pub(crate) struct Matrix<'a> {
     pub(crate) decoder: &'a Decoder<f32>,
 }
 
-impl<'a> Matrix<'a> {
+impl Matrix<'_> {
     fn rows(&self) -> usize {
         self.codes.len() / self.length
     }
 
-    /// The codes of a row in a part of its length.
-    fn row(&self, row: usize, part: &Range<usize>) -> &'a [u8] {
-        &self.codes[row * self.length..][part.clone()]
+    /// Decodes a row; zeros fill what is left of its blocks.
+    fn decode_row(&self, row: usize, layout: Layout, values: &mut [f32]) {
+        let codes = &self.codes[row * self.length..][..self.length];
+        let (size, room) =
+            if layout.size == layout.room { (codes.len(), values.len()) } else { (layout.size, layout.room) };
+        let mut rest = values;
+        for codes in codes.chunks(size) {
+            let values = rest.split_off_mut(..room.min(rest.len())).expect("as many as there are");
+            let (values, zeros) = values.split_at_mut(codes.len());
+            self.decoder.decode(codes, values);
+            zeros.fill(0.0);
+        }
+        rest.fill(0.0);
     }
 
-    /// Decodes a row's part; zeros fill what is left.
-    fn decode_row(&self, row: usize, part: &Range<usize>, values: &mut [f32]) {
-        let (values, rest) = values.split_at_mut(part.len());
-        self.decoder.decode(self.row(row, part), values);
-        rest.fill(0.0);
+    /// Decodes rows from the first on, a stride apart.
+    fn decode_rows(&self, first: usize, layout: Layout, values: &mut [f32]) {
+        for (i, values) in values.chunks_mut(layout.stride).enumerate() {
+            self.decode_row(first + i, layout, values);
+        }
     }
 }
 
-/// A·Bᵀ over a part of the rows' length, row by row.
-pub(crate) fn product(level: Level, a: Matrix<'_>, b: Matrix<'_>, part: &Range<usize>, sums: &mut [f32]) {
+/// A·Bᵀ, row by row: the sums over blocks of `size` elements, times the scales of A's and of B's
+/// row, add up from left to right.
+pub(crate) fn product(
+    level: Level,
+    [a, b]: [Matrix<'_>; 2],
+    size: usize,
+    [a_scales, b_scales]: [Scales<'_>; 2],
+    products: &mut [f32],
+) {
     let (rows, columns) = (a.rows(), b.rows());
-    let whole = part.len() == b.length;
-    if rows == 1 && whole && by_vector(level, a, b, sums).is_some() {
+    let blocks = a.length.div_ceil(size);
+    if rows == 1 && blocks == 1 && by_vector(level, a, b, products).is_some() {
+        let x = a_scales.of(0, 0, blocks);
+        for (column, product) in products.iter_mut().enumerate() {
+            *product = *product * x * b_scales.of(column, 0, blocks);
+        }
         return;
     }
-    let layout = Layout::new(part.len());
+    let layout = Layout::new(a.length, size);
+    let is_faster = if blocks > 1 {
+        rows >= TILE_ROWS
+    } else {
+        Machine::new(level).is_some_and(Kernels::prefers_columns)
+            && a.length <= LONGEST_BY_COLUMNS
+            && rows >= TILE_ROWS.max(a.length / 4)
+    };
+    if is_faster && by_columns(level, [a, b], layout, [a_scales, b_scales], products).is_some() {
+        return;
+    }
     let (stride, panel_columns) = (layout.stride, layout.panel_columns());
     let block_rows = layout.block_rows(rows, parallel::threads());
     let mut panel = Vec::new();
     for first in (0..columns).step_by(panel_columns) {
         let panel = layout.rows(panel_columns.min(columns - first), &mut panel);
-        parallel::chunks(panel, stride, &|column, values| b.decode_row(first + column, part, values));
-        parallel::chunks(sums, block_rows * columns, &|block, sums| {
+        parallel::chunks(panel, stride, &|column, values| b.decode_row(first + column, layout, values));
+        parallel::chunks(products, block_rows * columns, &|block, products| {
             let mut block_of_a = Vec::new();
-            let block_of_a = layout.rows(sums.len() / columns, &mut block_of_a);
-            for (i, values) in block_of_a.chunks_mut(stride).enumerate() {
-                a.decode_row(block * block_rows + i, part, values);
-            }
-            multiply(level, [block_of_a, panel], layout, |row, column, some| {
-                sums[row * columns + first + column..][..some.len()].copy_from_slice(some);
+            let block_of_a = layout.rows(products.len() / columns, &mut block_of_a);
+            a.decode_rows(block * block_rows, layout, block_of_a);
+            let scales = [(a_scales, block * block_rows), (b_scales, first)]
+                .map(|(scales, first)| move |row: usize, block: usize| scales.of(first + row, block, blocks));
+            multiply(level, [block_of_a, panel], layout, scales, |row, column, some| {
+                products[row * columns + first + column..][..some.len()].copy_from_slice(some);
             });
         });
     }
@@ -81,8 +118,12 @@ pub(crate) fn product(level: Level, a: Matrix<'_>, b: Matrix<'_>, part: &Range<u
 /// How decoded rows lie in memory.
 #[derive(Clone, Copy)]
 struct Layout {
-    /// Elements of a row, with zeros up to a multiple of eight.
+    /// Elements of a row, with zeros up to a multiple of eight in each block.
     length: usize,
+    /// Elements of a block.
+    size: usize,
+    /// Elements of a block with zeros up to a multiple of eight.
+    room: usize,
     /// From one row to the next: whole cache lines, and no power of two, which would put all rows
     /// in the same places of a cache.
     stride: usize,
@@ -92,10 +133,12 @@ impl Layout {
     /// Elements of a cache line.
     const LINE: usize = 16;
 
-    fn new(length: usize) -> Self {
-        let length = length.next_multiple_of(LANES).max(LANES);
+    fn new(length: usize, size: usize) -> Self {
+        let room = size.next_multiple_of(LANES);
+        let whole = length / size;
+        let length = (whole * room + (length - whole * size).next_multiple_of(LANES)).max(LANES);
         let lines = length.div_ceil(Self::LINE);
-        Self { length, stride: (lines | 1) * Self::LINE }
+        Self { length, size, room, stride: (lines | 1) * Self::LINE }
     }
 
     /// Rows of B that are decoded at once.
@@ -118,25 +161,159 @@ impl Layout {
     }
 }
 
-/// All sums of two panels of decoded rows: some of one row given to `put` at a time, with the place
-/// of the first.
-fn multiply(level: Level, [a, b]: [&[f32]; 2], layout: Layout, mut put: impl FnMut(usize, usize, &[f32])) {
-    let Layout { length, stride } = layout;
+/// All results of two panels of decoded rows: some of one row given to `put` at a time, with the
+/// place of the first. Scales are those of a row's block.
+fn multiply(
+    level: Level,
+    [a, b]: [&[f32]; 2],
+    layout: Layout,
+    [a_scale, b_scale]: [impl Fn(usize, usize) -> f32; 2],
+    mut put: impl FnMut(usize, usize, &[f32]),
+) {
+    let Layout { length, stride, room, .. } = layout;
     let height = a.len() / stride;
     let tile = Machine::new(level).map_or(4, Kernels::tile_columns);
     let mut partial = vec![[0.0; LANES]; height * tile];
     let mut sums = vec![0.0; partial.len()];
+    let mut results = sums.clone();
+    let (blocks, a_scale) = (length.div_ceil(room), &a_scale);
+    let of_block = |block| (0..height).map(move |row| a_scale(row, block));
+    let x: Vec<f32> = (0..blocks).flat_map(of_block).collect();
+    let mut y = vec![0.0; tile];
     for (first, columns) in b.chunks(stride * tile).enumerate() {
         let width = columns.len() / stride;
-        let (partial, sums) = (&mut partial[..height * width], &mut sums[..height * width]);
-        partial.fill([0.0; LANES]);
-        for start in (0..length).step_by(DEPTH) {
-            let part = start..(start + DEPTH).min(length);
-            add_rows(level, [a, columns], stride, &part, partial);
+        let partial = &mut partial[..height * width];
+        let (sums, results) = (&mut sums[..height * width], &mut results[..height * width]);
+        // Nothing is added to −0 that changes.
+        results.fill(-0.0);
+        for (block, x) in x.chunks(height).enumerate() {
+            partial.fill([0.0; LANES]);
+            let (start, end) = (block * room, ((block + 1) * room).min(length));
+            for start in (start..end).step_by(DEPTH) {
+                add_rows(level, [a, columns], stride, &(start..(start + DEPTH).min(end)), partial);
+            }
+            totals(level, partial, sums);
+            let y = &mut y[..width];
+            y.iter_mut().enumerate().for_each(|(column, y)| *y = b_scale(first * tile + column, block));
+            level.vectorize(
+                #[inline(always)]
+                || add_scaled(sums, [x, y], results),
+            );
         }
-        totals(level, partial, sums);
-        for (row, some) in sums.chunks(width).enumerate() {
+        for (row, some) in results.chunks(width).enumerate() {
             put(row, first * tile, some);
+        }
+    }
+}
+
+/// Puts rows, a stride apart, side by side: their first elements, then the second ones, and so on.
+#[inline(always)]
+fn side_by_side<const WIDTH: usize>(rows: &[f32], values: &mut [f32], stride: usize) {
+    let (steps, _) = values.as_chunks_mut::<WIDTH>().0.as_chunks_mut::<LANES>();
+    for (i, step) in steps.iter_mut().enumerate() {
+        for lane in 0..WIDTH {
+            let Some(elements) = rows[lane * stride + i * LANES..].first_chunk::<LANES>() else { return };
+            for j in 0..LANES {
+                step[j][lane] = elements[j];
+            }
+        }
+    }
+}
+
+/// The product by vectors of results: B's rows lie side by side, as many as a vector has lanes.
+/// `None` where there is no such kernel.
+fn by_columns(
+    level: Level,
+    [a, b]: [Matrix<'_>; 2],
+    layout: Layout,
+    [a_scales, b_scales]: [Scales<'_>; 2],
+    products: &mut [f32],
+) -> Option<()> {
+    let machine = Machine::new(level)?;
+    let width = machine.block_columns()?;
+    let (rows, columns) = (a.rows(), b.rows());
+    let Layout { length, stride, room, .. } = layout;
+    let blocks = length.div_ceil(room);
+    let block_rows = layout.block_rows(rows, parallel::threads());
+    let panel_columns = (B_PANEL / length).next_multiple_of(width);
+    let mut panel = Vec::new();
+    for first in (0..columns).step_by(panel_columns) {
+        let tiles = panel_columns.min(columns - first).div_ceil(width);
+        panel.resize(tiles * length * width, 0.0);
+        parallel::chunks(&mut panel, length * width, &|tile, values| {
+            let first = first + tile * width;
+            let mut rows = Vec::new();
+            let rows = layout.rows(width, &mut rows);
+            let some = width.min(columns - first);
+            b.decode_rows(first, layout, &mut rows[..some * stride]);
+            rows[some * stride..].fill(0.0);
+            level.vectorize(
+                #[inline(always)]
+                || match width {
+                    16 => side_by_side::<16>(rows, values, stride),
+                    _ => side_by_side::<8>(rows, values, stride),
+                },
+            );
+        });
+        parallel::chunks(products, block_rows * columns, &|block_of_rows, products| {
+            let (height, first_row) = (products.len() / columns, block_of_rows * block_rows);
+            let mut block_of_a = Vec::new();
+            let block_of_a = layout.rows(height, &mut block_of_a);
+            a.decode_rows(first_row, layout, block_of_a);
+            let of_block = |block| (0..height).map(move |row| a_scales.of(first_row + row, block, blocks));
+            let x: Vec<f32> = (0..blocks).flat_map(of_block).collect();
+            let (mut y, mut results) = (vec![0.0; blocks * width], vec![0.0; height * width]);
+            for (tile, b) in panel.chunks(length * width).enumerate() {
+                let column = first + tile * width;
+                let some = width.min(columns - column);
+                for (block, y) in y.chunks_mut(width).enumerate() {
+                    for (lane, y) in y[..some].iter_mut().enumerate() {
+                        *y = b_scales.of(column + lane, block, blocks);
+                    }
+                }
+                // Nothing is added to −0 that changes.
+                results.fill(-0.0);
+                let some_blocks = (DEPTH / room).max(1);
+                let b = b.chunks(some_blocks * room * width);
+                let scales = x.chunks(some_blocks * height).zip(y.chunks(some_blocks * width));
+                for (i, (b, (x, y))) in b.zip(scales).enumerate() {
+                    let a = &block_of_a[i * some_blocks * room..];
+                    machine.add_blocks(&ScaledTile { a, stride, b, room, x, y }, &mut results);
+                }
+                for (products, results) in products.chunks_mut(columns).zip(results.chunks(width)) {
+                    products[column..][..some].copy_from_slice(&results[..some]);
+                }
+            }
+        });
+    }
+    Some(())
+}
+
+/// Adds sums, times the scales of rows and of columns, to results.
+#[inline(always)]
+fn add_scaled(sums: &[f32], [x, y]: [&[f32]; 2], results: &mut [f32]) {
+    match y.len() {
+        // Loops of a known length are vectors.
+        4 => add_scaled_rows::<4>(sums, [x, y], results),
+        8 => add_scaled_rows::<8>(sums, [x, y], results),
+        width => {
+            for ((sums, results), x) in sums.chunks(width).zip(results.chunks_mut(width)).zip(x) {
+                for ((sum, result), y) in sums.iter().zip(results).zip(y) {
+                    *result += sum * x * y;
+                }
+            }
+        }
+    }
+}
+
+/// Adds them for so many columns.
+#[inline(always)]
+fn add_scaled_rows<const WIDTH: usize>(sums: &[f32], [x, y]: [&[f32]; 2], results: &mut [f32]) {
+    let (sums, results) = (sums.as_chunks::<WIDTH>().0, results.as_chunks_mut::<WIDTH>().0);
+    let Some(y) = y.first_chunk::<WIDTH>() else { return };
+    for ((sums, results), x) in sums.iter().zip(results).zip(x) {
+        for column in 0..WIDTH {
+            results[column] += sums[column] * x * y[column];
         }
     }
 }
@@ -197,14 +374,14 @@ fn by_vector(level: Level, a: Matrix<'_>, b: Matrix<'_>, sums: &mut [f32]) -> Op
 mod tests {
     use smallfloat::formats::E4M3FN;
 
-    use super::{B_PANEL, Decoder, Kernels, LANES, Layout, Level, Machine, Matrix, by_vector, product};
+    use super::{
+        B_PANEL, Decoder, Kernels, LANES, Layout, Level, Machine, Matrix, Scales, by_vector, product,
+    };
 
     #[test]
     fn rows_lie_on_lines_of_a_cache() {
-        for (length, padded, stride) in
-            [(0, 8, 16), (8, 8, 16), (9, 16, 16), (17, 24, 48), (64, 64, 80), (96, 96, 112)]
-        {
-            let layout = Layout::new(length);
+        for (length, padded, stride) in [(8, 8, 16), (9, 16, 16), (17, 24, 48), (64, 64, 80), (96, 96, 112)] {
+            let layout = Layout::new(length, length);
             assert_eq!((layout.length, layout.stride), (padded, stride));
             let mut memory = Vec::new();
             for count in [1, 7] {
@@ -219,7 +396,7 @@ mod tests {
     #[test]
     fn blocks_fit_caches() {
         let blocks = |length, rows, threads| {
-            let layout = Layout::new(length);
+            let layout = Layout::new(length, length);
             (layout.panel_columns(), layout.block_rows(rows, threads))
         };
         // 1024 elements lie 1040 apart: 47 rows, in whole tiles 42.
@@ -234,27 +411,24 @@ mod tests {
     #[test]
     fn panels_follow_each_other() {
         let decoder = Decoder::<f32>::new(&E4M3FN, None).expect("a decoder");
-        let length = LANES;
-        let columns = B_PANEL / Layout::new(length).stride + 5;
         let code = |i: usize| (i * 7 % 97).to_le_bytes()[0];
-        let (a, b) = (
-            (0..3 * length).map(code).collect::<Vec<_>>(),
-            (0..columns * length).map(code).collect::<Vec<_>>(),
-        );
-        let matrix = |codes| Matrix { codes, length, decoder: &decoder };
-        let mut sums = vec![0.0; 3 * columns];
-        product(Level::detected(), matrix(&a), matrix(&b), &(0..length), &mut sums);
-        for column in [0, 1, columns / 2, columns - 6, columns - 5, columns - 1] {
-            let mut three = [0.0; 3];
-            product(
-                Level::Portable,
-                matrix(&a),
-                matrix(&b[column * length..][..length]),
-                &(0..length),
-                &mut three,
+        // Few rows of A; and whole tiles, of blocks.
+        for (rows, length) in [(3, LANES), (7, 2 * LANES)] {
+            let columns = B_PANEL / Layout::new(length, LANES).length + 5;
+            let (a, b) = (
+                (0..rows * length).map(code).collect::<Vec<_>>(),
+                (0..columns * length).map(code).collect::<Vec<_>>(),
             );
-            for (row, one) in three.into_iter().enumerate() {
-                assert_eq!(sums[row * columns + column].to_bits(), one.to_bits(), "{row}, {column}");
+            let matrix = |codes| Matrix { codes, length, decoder: &decoder };
+            let (mut sums, ones) = (vec![0.0; rows * columns], [Scales::Tensor(1.0); 2]);
+            product(Level::detected(), [matrix(&a), matrix(&b)], LANES, ones, &mut sums);
+            for column in [0, 1, columns / 2, columns - 6, columns - 5, columns - 1] {
+                let mut some = vec![0.0; rows];
+                let row = matrix(&b[column * length..][..length]);
+                product(Level::Portable, [matrix(&a), row], LANES, ones, &mut some);
+                for (row, one) in some.into_iter().enumerate() {
+                    assert_eq!(sums[row * columns + column].to_bits(), one.to_bits(), "{row}, {column}");
+                }
             }
         }
     }

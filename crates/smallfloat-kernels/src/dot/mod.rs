@@ -5,6 +5,7 @@
 pub(crate) mod exact;
 pub(crate) mod fused;
 pub(crate) mod matmul;
+pub(crate) mod scales;
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,6 +21,7 @@ use crate::dot::exact::ExactDot;
 use crate::dot::fused::unit::MatrixUnit;
 use crate::dot::fused::{Fused, FusedDot};
 use crate::dot::matmul::Matrix;
+pub use crate::dot::scales::Scales;
 use crate::element::{Code, check_lengths, check_operand, check_rows};
 use crate::encode::Encoder;
 use crate::error::Error;
@@ -86,48 +88,6 @@ impl FromStr for Accumulate {
 
 /// Partial sums of a dot product by [`Accumulate::F32`].
 const LANES: usize = 32;
-
-/// The factors of a matrix's values, for [`Dot::matmul_f32`].
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum Scales<'a> {
-    /// One number for all.
-    Tensor(f32),
-    /// One for each row.
-    Rows(&'a [f32]),
-    /// One for each block of so many elements of a row, row by row; the last block of a row may be
-    /// shorter.
-    Blocks(usize, &'a [f32]),
-}
-
-impl Scales<'_> {
-    fn of(&self, row: usize, block: usize, blocks: usize) -> f32 {
-        match self {
-            Self::Tensor(scale) => *scale,
-            Self::Rows(scales) => scales[row],
-            Self::Blocks(_, scales) => scales[row * blocks + block],
-        }
-    }
-
-    fn block(&self) -> Option<usize> {
-        if let Self::Blocks(block, _) = self { Some(*block) } else { None }
-    }
-
-    fn check(&self, rows: usize, length: usize) {
-        let (expected, found) = match self {
-            Self::Tensor(_) => return,
-            Self::Rows(scales) => (rows, scales.len()),
-            Self::Blocks(block, scales) => {
-                assert!(*block > 0, "blocks of scales must have elements");
-                (rows * length.div_ceil(*block), scales.len())
-            }
-        };
-        assert!(
-            found == expected,
-            "{found} scales where {expected} are needed: one scale for each row, or each block of each row"
-        );
-    }
-}
 
 /// Dot products of two formats of at most 8 bits; of at most 16 as matrix units compute them.
 #[derive(Clone, Debug)]
@@ -283,7 +243,7 @@ impl Dot {
             && let Ok(encoder) = Encoder::<f32>::for_length(to, projection, codes.len())
         {
             let mut sums = vec![0.0; codes.len()];
-            self.f32_products([a, b], length, 0..length, &mut sums);
+            self.matmul_f32([a, b], length, [Scales::Tensor(1.0); 2], &mut sums);
             let events = encoder.with_level(self.level).encode(&sums, codes);
             return events.flags.without(Flags::DENORMAL);
         }
@@ -340,12 +300,16 @@ impl Dot {
             return;
         }
         let size = sizes[0].or(sizes[1]).unwrap_or(length);
+        if let (Accumulate::F32, [Some(x), Some(y)]) = (&self.accumulate, &self.wide) {
+            let matrix = |codes, decoder| Matrix { codes: bytes(codes), length, decoder };
+            return matmul::product(self.level, [matrix(a, x), matrix(b, y)], size, scales, products);
+        }
         let blocks = length.div_ceil(size);
         let mut sums = if blocks > 1 { vec![0.0; products.len()] } else { Vec::new() };
         for block in 0..blocks {
             let part = block * size..((block + 1) * size).min(length);
             let to = if block == 0 { &mut *products } else { &mut sums[..] };
-            self.f32_products([a, b], length, part, to);
+            self.sums([a, b], length, part, to);
             parallel::chunks(to, columns, &|row, sums| {
                 let x = a_scales.of(row, block, blocks);
                 for (column, sum) in sums.iter_mut().enumerate() {
@@ -360,8 +324,9 @@ impl Dot {
         }
     }
 
-    /// Sums over a part of all rows, in binary32.
-    fn f32_products<C: Code>(
+    /// Sums over a part of all rows, rounded to binary32, of the accumulators other than
+    /// [`Accumulate::F32`].
+    fn sums<C: Code>(
         &self,
         [a, b]: [&[C]; 2],
         length: usize,
@@ -381,10 +346,6 @@ impl Dot {
             return fused.add_matmul([&a, &b], part.len(), sums);
         }
         let [a, b] = [a, b].map(|codes| bytes(codes));
-        if let (Accumulate::F32, [Some(x), Some(y)]) = (&self.accumulate, &self.wide) {
-            let matrix = |codes, decoder| Matrix { codes, length, decoder };
-            return matmul::product(self.level, matrix(a, x), matrix(b, y), &part, sums);
-        }
         let (columns, nearest) = (b.len() / length, BINARY32.default_projection());
         parallel::chunks(sums, columns, &|row, sums| {
             for (column, sum) in sums.iter_mut().enumerate() {
@@ -409,7 +370,7 @@ impl Dot {
             return self.dot(x, y, to, projection);
         }
         let mut sum = [0.0];
-        self.f32_products([x, y], length, 0..length, &mut sum);
+        self.matmul_f32([x, y], length, [Scales::Tensor(1.0); 2], &mut sum);
         project(Exact::from_datum(BINARY32.decode(u64::from(sum[0].to_bits()))), to, projection)
     }
 

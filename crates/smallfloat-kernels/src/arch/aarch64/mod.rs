@@ -38,7 +38,7 @@ use crate::plan::decode::{DecodePlan, DecodePlans};
 use crate::plan::encode::EncodePlan;
 use crate::plan::exact::ExactPlan;
 use crate::plan::nibbles::Nibbles;
-use crate::plan::partial_sums::Partial;
+use crate::plan::partial_sums::{Partial, ScaledTile};
 use crate::plan::recode::RecodeTable;
 use crate::plan::tally::Tally;
 
@@ -268,6 +268,14 @@ impl Kernels for Machine {
 
     fn tile_columns(self) -> usize {
         tiles::COLUMNS
+    }
+
+    fn block_columns(self) -> Option<usize> {
+        Some(products::BLOCK_COLUMNS)
+    }
+
+    fn add_blocks(self, tile: &ScaledTile<'_>, results: &mut [f32]) {
+        products::add_blocks(self.neon, tile, results);
     }
 
     fn has_vector_products(self) -> bool {

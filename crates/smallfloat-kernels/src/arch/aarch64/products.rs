@@ -9,9 +9,10 @@ use std::ops::Range;
 use crate::arch::machine::Neon;
 use crate::arch::machine::decode::{Constants, values};
 use crate::arch::machine::lanes::STEP;
-use crate::arch::vectors::tiles::{self, Eight};
+use crate::arch::vectors::scaled;
+use crate::arch::vectors::tiles::{self, Floats};
 use crate::plan::decode::DecodePlan;
-use crate::plan::partial_sums::{LANES, Partial, total};
+use crate::plan::partial_sums::{LANES, Partial, ScaledTile, total};
 
 #[inline]
 #[target_feature(enable = "neon")]
@@ -84,7 +85,24 @@ fn all_rows(rows: [&[f32]; 2], stride: usize, part: &Range<usize>, sums: &mut [P
     unsafe { tiles::add_rows::<[float32x4_t; 2]>(rows, stride, part, sums) };
 }
 
-impl Eight for [float32x4_t; 2] {
+/// The rows of B that [`add_blocks`] takes.
+pub(crate) const BLOCK_COLUMNS: usize = <[float32x4_t; 2]>::WIDTH;
+
+/// Adds to each result, row of A by row of A, the blocks' sums times their scales.
+pub(crate) fn add_blocks(_: Neon, tile: &ScaledTile<'_>, results: &mut [f32]) {
+    // SAFETY: the proof says that the machine has NEON.
+    unsafe { all_blocks(tile, results) }
+}
+
+#[target_feature(enable = "neon")]
+fn all_blocks(tile: &ScaledTile<'_>, results: &mut [f32]) {
+    // SAFETY: this function has the level's instructions.
+    unsafe { scaled::add_blocks::<[float32x4_t; 2], 3>(tile, results) };
+}
+
+impl Floats for [float32x4_t; 2] {
+    const WIDTH: usize = 8;
+
     #[inline]
     #[target_feature(enable = "neon")]
     unsafe fn zeros() -> Self {
@@ -93,14 +111,37 @@ impl Eight for [float32x4_t; 2] {
 
     #[inline]
     #[target_feature(enable = "neon")]
-    unsafe fn load(from: &[f32; LANES]) -> Self {
-        load(from)
+    unsafe fn all(x: f32) -> Self {
+        [vdupq_n_f32(x); 2]
     }
 
     #[inline]
     #[target_feature(enable = "neon")]
-    unsafe fn store(self, to: &mut [f32; LANES]) {
-        store(to, self);
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { [vld1q_f32(from), vld1q_f32(from.add(4))] }
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            vst1q_f32(to, self[0]);
+            vst1q_f32(to.add(4), self[1]);
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn plus(self, x: Self) -> Self {
+        [vaddq_f32(self[0], x[0]), vaddq_f32(self[1], x[1])]
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn times(self, x: Self) -> Self {
+        [vmulq_f32(self[0], x[0]), vmulq_f32(self[1], x[1])]
     }
 
     #[inline]

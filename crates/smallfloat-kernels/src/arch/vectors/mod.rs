@@ -9,4 +9,5 @@ pub(in crate::arch) mod blocks;
 pub(in crate::arch) mod choices;
 pub(in crate::arch) mod elements;
 pub(in crate::arch) mod generators;
+pub(in crate::arch) mod scaled;
 pub(in crate::arch) mod tiles;

@@ -10,31 +10,52 @@ use crate::plan::partial_sums::{LANES, Partial};
 /// The rows of B that [`add_rows`] wants at once.
 pub(in crate::arch) const COLUMNS: usize = 4;
 
-/// Eight binary32.
-pub(in crate::arch) trait Eight: Copy {
+/// Some binary32.
+pub(in crate::arch) trait Floats: Copy {
+    /// How many.
+    const WIDTH: usize;
+
     /// Zeros.
     ///
     /// # Safety
     /// The machine must have the level's instructions.
     unsafe fn zeros() -> Self;
 
-    /// Reads them.
+    /// One number in all lanes.
     ///
     /// # Safety
     /// The machine must have the level's instructions.
-    unsafe fn load(from: &[f32; LANES]) -> Self;
+    unsafe fn all(x: f32) -> Self;
+
+    /// Reads them.
+    ///
+    /// # Safety
+    /// The machine must have the level's instructions, and there must be as many.
+    unsafe fn load(from: *const f32) -> Self;
 
     /// Writes them.
     ///
     /// # Safety
-    /// The machine must have the level's instructions.
-    unsafe fn store(self, to: &mut [f32; LANES]);
+    /// The machine must have the level's instructions, and there must be room for them.
+    unsafe fn store(self, to: *mut f32);
 
     /// Returns this + x · y, rounded once.
     ///
     /// # Safety
     /// The machine must have the level's instructions.
     unsafe fn plus_product(self, x: Self, y: Self) -> Self;
+
+    /// Returns this + x.
+    ///
+    /// # Safety
+    /// The machine must have the level's instructions.
+    unsafe fn plus(self, x: Self) -> Self;
+
+    /// Returns this · x.
+    ///
+    /// # Safety
+    /// The machine must have the level's instructions.
+    unsafe fn times(self, x: Self) -> Self;
 }
 
 /// Adds the products of rows of A and up to four rows of B, in a part of their length that is a
@@ -42,9 +63,9 @@ pub(in crate::arch) trait Eight: Copy {
 /// one row to the next.
 ///
 /// # Safety
-/// The machine must have the level's instructions.
+/// The machine must have the level's instructions, which are of eight binary32.
 #[inline(always)]
-pub(in crate::arch) unsafe fn add_rows<V: Eight>(
+pub(in crate::arch) unsafe fn add_rows<V: Floats>(
     [a, b]: [&[f32]; 2],
     stride: usize,
     part: &Range<usize>,
@@ -73,9 +94,9 @@ pub(in crate::arch) unsafe fn add_rows<V: Eight>(
 /// The products of so many rows by so many.
 ///
 /// # Safety
-/// The machine must have the level's instructions.
+/// The machine must have the level's instructions, which are of eight binary32.
 #[inline(always)]
-unsafe fn tile<V: Eight, const ROWS: usize, const COLUMNS: usize>(
+unsafe fn tile<V: Floats, const ROWS: usize, const COLUMNS: usize>(
     a: &[f32],
     b: &[f32],
     stride: usize,
@@ -97,16 +118,16 @@ unsafe fn tile<V: Eight, const ROWS: usize, const COLUMNS: usize>(
         let mut total = [[V::zeros(); COLUMNS]; ROWS];
         for row in 0..ROWS {
             for column in 0..COLUMNS {
-                total[row][column] = V::load(&sums[row][column]);
+                total[row][column] = V::load(sums[row][column].as_ptr());
             }
         }
         for i in 0..steps {
             let mut x = [V::zeros(); ROWS];
             for (x, row) in x.iter_mut().zip(&rows) {
-                *x = V::load(&row[i]);
+                *x = V::load(row[i].as_ptr());
             }
             for (j, column) in columns.iter().enumerate() {
-                let y = V::load(&column[i]);
+                let y = V::load(column[i].as_ptr());
                 for (total, x) in total.iter_mut().zip(&x) {
                     total[j] = total[j].plus_product(*x, y);
                 }
@@ -114,7 +135,7 @@ unsafe fn tile<V: Eight, const ROWS: usize, const COLUMNS: usize>(
         }
         for row in 0..ROWS {
             for column in 0..COLUMNS {
-                total[row][column].store(&mut sums[row][column]);
+                total[row][column].store(sums[row][column].as_mut_ptr());
             }
         }
     }

@@ -29,7 +29,7 @@ use crate::plan::decode::{DecodePlan, DecodePlans};
 use crate::plan::encode::{EncodePlan, Mode, SubnormalGrid};
 use crate::plan::exact::ExactPlan;
 use crate::plan::nibbles::{Interleaved, NibblePlan, Nibbles};
-use crate::plan::partial_sums::Partial;
+use crate::plan::partial_sums::{Partial, ScaledTile};
 use crate::plan::recode::RecodeTable;
 use crate::plan::tally::Tally;
 
@@ -435,6 +435,23 @@ impl Kernels for Machine {
 
     fn tile_columns(self) -> usize {
         if self.avx512.is_some() { avx512::gemm::COLUMNS } else { tiles::COLUMNS }
+    }
+
+    fn block_columns(self) -> Option<usize> {
+        self.fma?;
+        Some(if self.avx512.is_some() { avx512::gemm::BLOCK_COLUMNS } else { avx2::gemm::BLOCK_COLUMNS })
+    }
+
+    fn prefers_columns(self) -> bool {
+        self.avx512.is_some()
+    }
+
+    fn add_blocks(self, tile: &ScaledTile<'_>, results: &mut [f32]) {
+        match (self.avx512, self.fma) {
+            (Some(token), _) => avx512::gemm::add_blocks(token, tile, results),
+            (None, Some(token)) => avx2::gemm::add_blocks(token, tile, results),
+            (None, None) => unreachable!("the caller asked block_columns"),
+        }
     }
 
     fn has_vector_products(self) -> bool {

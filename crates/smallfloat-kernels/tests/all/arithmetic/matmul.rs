@@ -195,38 +195,50 @@ fn f32_products_as_codes() {
     }
 }
 
+/// Kernels for one row, for few and for whole tiles, blocks that are whole partial sums and others,
+/// longer and shorter than what is gone through at once, with scales on one side and on both.
 #[test]
 fn scales_of_rows_and_blocks() {
     let (f, mut state) = (format("e4m3fn"), 14);
-    let dot = Dot::new(&f, &f, Accumulate::F32).unwrap();
-    // A single row has a way of its own, but not for blocks of it.
-    for (rows, columns) in [(3, 4), (1, 4)] {
-        check_scales(&dot, &f, (rows, columns), &mut state);
+    for &level in Level::ALL {
+        let dot = Dot::new(&f, &f, Accumulate::F32).unwrap().with_level(level);
+        for (rows, columns) in [(1, 4), (3, 4), (6, 1), (7, 9), (13, 17), (50, 33)] {
+            for (length, block) in [(70, 32), (64, 16), (33, 5), (70, 24), (1100, 600), (160, 128)] {
+                check_scales(&dot, &f, (rows, columns), (length, block), &mut state);
+            }
+        }
     }
 }
 
-fn check_scales(dot: &Dot, f: &Format, (rows, columns): (usize, usize), state: &mut u64) {
-    let (length, block) = (70, 32);
-    let (a, b) = (codes(rows * length, 0x3f, state), codes(columns * length, 0x3f, state));
-    let (of_rows, blocks) = ([0.3_f32, 7.0, 1e-3], length.div_ceil(block));
-    #[expect(clippy::cast_precision_loss, reason = "small integers")]
-    let of_blocks: Vec<f32> = (0..columns * blocks).map(|i| 0.1 + i as f32).collect();
-    let mut found = vec![0.0; rows * columns];
-    dot.matmul_f32(
-        [&a, &b],
-        length,
-        [Scales::Rows(&of_rows[..rows]), Scales::Blocks(block, &of_blocks)],
-        &mut found,
-    );
-    for (i, product) in found.iter().enumerate() {
-        let (row, column) = (i / columns, i % columns);
-        let (x, y) = (&a[row * length..][..length], &b[column * length..][..length]);
-        let mut expected = 0.0;
-        for (j, (x, y)) in x.chunks(block).zip(y.chunks(block)).enumerate() {
-            let part = in_order([f, f], x, y) * of_rows[row] * of_blocks[column * blocks + j];
-            expected = if j == 0 { part } else { expected + part };
+#[expect(clippy::cast_precision_loss, reason = "small integers")]
+fn check_scales(
+    dot: &Dot,
+    f: &Format,
+    (rows, columns): (usize, usize),
+    (length, block): (usize, usize),
+    state: &mut u64,
+) {
+    let (a, b) = (codes(rows * length, 0xbf, state), codes(columns * length, 0xbf, state));
+    let blocks = length.div_ceil(block);
+    let of_rows: Vec<f32> = (0..rows).map(|i| [0.3, 7.0, 1e-3][i % 3]).collect();
+    let of_a: Vec<f32> = (0..rows * blocks).map(|i| 3.7 - 0.1 * i as f32).collect();
+    let of_b: Vec<f32> = (0..columns * blocks).map(|i| 0.1 + i as f32).collect();
+    for of_blocks in [false, true] {
+        let x = |row: usize, j: usize| if of_blocks { of_a[row * blocks + j] } else { of_rows[row] };
+        let a_scales = if of_blocks { Scales::Blocks(block, &of_a) } else { Scales::Rows(&of_rows) };
+        let mut found = vec![0.0; rows * columns];
+        dot.matmul_f32([&a, &b], length, [a_scales, Scales::Blocks(block, &of_b)], &mut found);
+        for (i, product) in found.iter().enumerate() {
+            let (row, column) = (i / columns, i % columns);
+            let (a, b) = (&a[row * length..][..length], &b[column * length..][..length]);
+            let mut expected = 0.0;
+            for (j, (a, b)) in a.chunks(block).zip(b.chunks(block)).enumerate() {
+                let part = in_order([f, f], a, b) * x(row, j) * of_b[column * blocks + j];
+                expected = if j == 0 { part } else { expected + part };
+            }
+            let what = format!("{rows} by {columns}, {length} in blocks of {block}, {i}");
+            assert_eq!(product.to_bits(), expected.to_bits(), "{what}");
         }
-        assert_eq!(product.to_bits(), expected.to_bits(), "{i}");
     }
 }
 
@@ -275,11 +287,16 @@ fn modes_of_products_as_codes() {
 #[test]
 fn zeros_of_blocks_keep_their_signs() {
     let f = format("e4m3fn");
-    let dot = Dot::new(&f, &f, Accumulate::F32).unwrap();
-    let (a, b, mut found) = ([0x00_u8; 4], [0x38_u8; 4], [1.0]);
-    for size in [4, 2, 1] {
-        let scales = vec![-1.0; 4 / size];
-        dot.matmul_f32([&a, &b], 4, [Scales::Blocks(size, &scales), Scales::Tensor(1.0)], &mut found);
-        assert_eq!(found[0].to_bits(), 1 << 31, "{size}");
+    for &level in Level::ALL {
+        let dot = Dot::new(&f, &f, Accumulate::F32).unwrap().with_level(level);
+        for rows in [1, 7] {
+            let (a, b) = (vec![0x00_u8; 4 * rows], [0x38_u8; 4]);
+            for size in [4, 2, 1] {
+                let (scales, mut found) = (vec![-1.0; rows * 4 / size], vec![1.0; rows]);
+                let scales = [Scales::Blocks(size, &scales), Scales::Tensor(1.0)];
+                dot.matmul_f32([&a, &b], 4, scales, &mut found);
+                assert!(found.iter().all(|x| x.to_bits() == 1 << 31), "{rows} rows, {size}: {found:?}");
+            }
+        }
     }
 }

@@ -9,9 +9,10 @@ use std::ops::Range;
 use crate::arch::machine::Fma;
 use crate::arch::machine::avx2::decode::{Constants, values};
 use crate::arch::machine::avx2::lanes::STEP;
-use crate::arch::vectors::tiles::{self, Eight};
+use crate::arch::vectors::scaled;
+use crate::arch::vectors::tiles::{self, Floats};
 use crate::plan::decode::DecodePlan;
-use crate::plan::partial_sums::{LANES, Partial, total};
+use crate::plan::partial_sums::{LANES, Partial, ScaledTile, total};
 
 /// Adds the products of rows of A and up to four rows of B, in a part of their length that is a
 /// multiple of eight, to the partial sums of their pairs, row of A by row of A. `stride` is from
@@ -27,7 +28,24 @@ fn all_rows(rows: [&[f32]; 2], stride: usize, part: &Range<usize>, sums: &mut [P
     unsafe { tiles::add_rows::<__m256>(rows, stride, part, sums) };
 }
 
-impl Eight for __m256 {
+/// The rows of B that [`add_blocks`] takes.
+pub(crate) const BLOCK_COLUMNS: usize = __m256::WIDTH;
+
+/// Adds to each result, row of A by row of A, the blocks' sums times their scales.
+pub(crate) fn add_blocks(_: Fma, tile: &ScaledTile<'_>, results: &mut [f32]) {
+    // SAFETY: the proof says that the machine has AVX2 and FMA.
+    unsafe { all_blocks(tile, results) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn all_blocks(tile: &ScaledTile<'_>, results: &mut [f32]) {
+    // SAFETY: this function has the level's instructions.
+    unsafe { scaled::add_blocks::<__m256, 3>(tile, results) };
+}
+
+impl Floats for __m256 {
+    const WIDTH: usize = 8;
+
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn zeros() -> Self {
@@ -36,20 +54,40 @@ impl Eight for __m256 {
 
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn load(from: &[f32; LANES]) -> Self {
-        load(from)
+    unsafe fn all(x: f32) -> Self {
+        _mm256_set1_ps(x)
     }
 
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn store(self, to: &mut [f32; LANES]) {
-        store(to, self);
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: the caller's promise; the load needs no alignment.
+        unsafe { _mm256_loadu_ps(from) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: the caller's promise; the store needs no alignment.
+        unsafe { _mm256_storeu_ps(to, self) }
     }
 
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn plus_product(self, x: Self, y: Self) -> Self {
         _mm256_fmadd_ps(x, y, self)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn plus(self, x: Self) -> Self {
+        _mm256_add_ps(self, x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn times(self, x: Self) -> Self {
+        _mm256_mul_ps(self, x)
     }
 }
 

@@ -10,8 +10,10 @@ use std::ops::Range;
 
 use crate::arch::machine::Avx512;
 use crate::arch::machine::avx512::decode::{Halved, PAIR, Table, Whole, values_of_pair};
+use crate::arch::vectors::scaled;
+use crate::arch::vectors::tiles::Floats;
 use crate::plan::decode::DecodePlan;
-use crate::plan::partial_sums::{LANES, Partial, total};
+use crate::plan::partial_sums::{LANES, Partial, ScaledTile, total};
 
 /// Rows of A in a tile.
 const ROWS: usize = 6;
@@ -112,6 +114,69 @@ fn tile<'a, const R: usize, const P: usize>(
                 sums[at + 1] = high;
             }
         }
+    }
+}
+
+/// The rows of B that [`add_blocks`] takes.
+pub(crate) const BLOCK_COLUMNS: usize = __m512::WIDTH;
+
+/// Adds to each result, row of A by row of A, the blocks' sums times their scales.
+pub(crate) fn add_blocks(_: Avx512, tile: &ScaledTile<'_>, results: &mut [f32]) {
+    // SAFETY: the proof says that the machine has these instructions.
+    unsafe { all_blocks(tile, results) }
+}
+
+#[target_feature(enable = "avx512f")]
+fn all_blocks(tile: &ScaledTile<'_>, results: &mut [f32]) {
+    // SAFETY: this function has the level's instructions.
+    unsafe { scaled::add_blocks::<__m512, ROWS>(tile, results) };
+}
+
+impl Floats for __m512 {
+    const WIDTH: usize = 16;
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn zeros() -> Self {
+        _mm512_setzero_ps()
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn all(x: f32) -> Self {
+        _mm512_set1_ps(x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: the caller's promise; the load needs no alignment.
+        unsafe { _mm512_loadu_ps(from) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: the caller's promise; the store needs no alignment.
+        unsafe { _mm512_storeu_ps(to, self) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn plus_product(self, x: Self, y: Self) -> Self {
+        _mm512_fmadd_ps(x, y, self)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn plus(self, x: Self) -> Self {
+        _mm512_add_ps(self, x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn times(self, x: Self) -> Self {
+        _mm512_mul_ps(self, x)
     }
 }
 
