@@ -146,7 +146,8 @@ pub enum Error {
     /// Text that is not a sum of products with its parameters.
     #[error(
         "`{text}` is not understood: write `Dot<32, e4m3fn, e4m3fn, hopper>`: the number of products, the formats \
-         of x and y, and the accumulator"
+         of x and y, and the accumulator; with block scales their format and the elements that share one follow: \
+         `Dot<64, e2m1fn, e2m1fn, blackwell, e4m3fn, 16>`"
     )]
     DotShape {
         /// The text as given.
@@ -159,6 +160,14 @@ pub enum Error {
         length: usize,
         /// The most that there may be.
         most: usize,
+    },
+    /// Block scales that no matrix unit takes.
+    #[error("`{text}`: {problem}")]
+    DotScales {
+        /// The sum as it was asked for.
+        text: String,
+        /// What is wrong and what would be right.
+        problem: String,
     },
     /// A format too wide for sums that are no matrix unit's.
     #[error(

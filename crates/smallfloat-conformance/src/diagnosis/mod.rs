@@ -35,6 +35,7 @@ mod mistake;
 mod ports;
 mod readings;
 mod rules;
+mod scaled;
 mod steps;
 mod sums;
 mod symptoms;

@@ -5,12 +5,16 @@ use smallfloat_kernels::{Accumulate, Fused, FusedDot, Gpu, GroupSum, MatrixUnit,
 
 use crate::diagnosis::fixed::of_unit;
 use crate::diagnosis::mistake::Mistake;
+use crate::diagnosis::scaled;
 use crate::vectors::{CallOutcome, DotProduct, FixedUnit};
 
 /// The mistakes of a sum, the likelier first.
 pub(super) fn of_sums(unit: &FixedUnit, dot: &DotProduct) -> Vec<Mistake> {
     let [x, y] = dot.formats();
     let with = |accumulate| FixedUnit::dot(dot.length(), x, y, accumulate).ok();
+    if dot.scales().is_some() {
+        return scaled::of_scaled_sums(unit, dot);
+    }
     let mut all = Vec::new();
     let Some(matrix_unit) = dot.matrix_unit() else {
         for accumulate in ["exact", "f32", "bfloat16", "binary16"] {
@@ -85,7 +89,7 @@ pub(super) fn of_sums(unit: &FixedUnit, dot: &DotProduct) -> Vec<Mistake> {
 }
 
 /// Sums of other terms, and the exact sum rounded once.
-fn of_operands(unit: &FixedUnit, dot: &DotProduct) -> Vec<Mistake> {
+pub(super) fn of_operands(unit: &FixedUnit, dot: &DotProduct) -> Vec<Mistake> {
     let changed = |name: &str, change: fn(&DotProduct, &mut [u64])| changed(unit, dot, name.into(), change);
     let once = |rounding: Rounding| {
         let (dot, register) = (dot.clone(), dot.register());
@@ -96,7 +100,7 @@ fn of_operands(unit: &FixedUnit, dot: &DotProduct) -> Vec<Mistake> {
         })
     };
     vec![
-        changed("ignores the accumulator", |dot, operands| operands[2 * dot.length()] = 0),
+        changed("ignores the accumulator", |dot, operands| dot.parts_mut(operands)[4][0] = 0),
         changed("takes subnormal operands for zeros", |dot, operands| {
             for (format, codes) in dot.formats().iter().zip(operands.chunks_mut(dot.length())) {
                 for code in codes {
@@ -105,11 +109,11 @@ fn of_operands(unit: &FixedUnit, dot: &DotProduct) -> Vec<Mistake> {
             }
         }),
         changed("takes a subnormal accumulator for zero", |dot, operands| {
-            let c = &mut operands[2 * dot.length()];
+            let c = &mut dot.parts_mut(operands)[4][0];
             *c = flushed(&dot.register(), *c);
         }),
         changed("adds the products from the last to the first", |dot, operands| {
-            operands.chunks_mut(dot.length()).for_each(<[u64]>::reverse);
+            dot.parts_mut(operands).into_iter().for_each(<[u64]>::reverse);
         }),
         once(Rounding::NearestEven),
         once(Rounding::TowardZero),
@@ -117,14 +121,14 @@ fn of_operands(unit: &FixedUnit, dot: &DotProduct) -> Vec<Mistake> {
 }
 
 /// The code, or that of zero for a subnormal one.
-fn flushed(format: &Format, code: u64) -> u64 {
+pub(super) fn flushed(format: &Format, code: u64) -> u64 {
     let (datum, least) = (format.decode(code), format.min_normal().exponent_of_leading_bit());
     let is_subnormal = datum.is_finite() && !datum.is_zero() && datum.exponent_of_leading_bit() < least;
     if is_subnormal { zero(format, code) } else { code }
 }
 
 /// The unit, given other operands.
-fn changed(
+pub(super) fn changed(
     unit: &FixedUnit,
     dot: &DotProduct,
     name: String,
@@ -163,7 +167,7 @@ const LANES: usize = 64;
 type Fault = fn(&Format, &mut [u64]);
 
 /// Faults in one lane of `k`, in every group of products.
-fn of_lanes(unit: &FixedUnit, dot: &DotProduct, k: usize) -> Vec<Mistake> {
+pub(super) fn of_lanes(unit: &FixedUnit, dot: &DotProduct, k: usize) -> Vec<Mistake> {
     let (length, lanes) = (dot.length(), k.min(dot.length()));
     if lanes > LANES {
         return Vec::new();

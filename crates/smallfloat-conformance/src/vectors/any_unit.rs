@@ -6,6 +6,7 @@ use std::ops::Range;
 use smallfloat::{Exact, FlagPolicy, Format, Preset};
 
 use crate::error::Error;
+use crate::vectors::dots::DotProduct;
 use crate::vectors::explain::Neighbours;
 use crate::vectors::fixed::FixedUnit;
 use crate::vectors::header::FlagSet;
@@ -135,11 +136,11 @@ impl VectorUnit {
         }
     }
 
-    /// The parameters of a matrix unit.
-    pub(super) fn accumulator(&self) -> Option<String> {
+    /// What a header says of a matrix unit.
+    pub(super) fn described(&self) -> Vec<(&'static str, String)> {
         match self {
-            Self::Function(_) => None,
-            Self::Fixed(unit) => Some(unit.dot_product()?.matrix_unit()?.fused().to_string()),
+            Self::Function(_) => Vec::new(),
+            Self::Fixed(unit) => unit.dot_product().map(DotProduct::described).unwrap_or_default(),
         }
     }
 

@@ -10,7 +10,7 @@ use smallfloat::{Codebook, Datum, Exact, FlagPolicy, Flags, Format, Rounded, pro
 use smallfloat_kernels::Accumulate;
 
 use crate::error::Error;
-use crate::vectors::dots::DotProduct;
+use crate::vectors::dots::{BlockScales, DotProduct};
 use crate::vectors::explain::{Nearer, Neighbours};
 use crate::vectors::header::FlagSet;
 use crate::vectors::outcome::CallOutcome;
@@ -18,15 +18,17 @@ use crate::vectors::unit::Field;
 
 /// A unit that takes no rounding mode, saturation mode, preset or ports: a conversion into a list
 /// of values, `Convert<binary32, nf4>`, or out of one, `Convert<nf4, bfloat16>`; or a sum of
-/// products as an accumulator adds them, `Dot<32, e4m3fn, e4m3fn, hopper>`.
+/// products as an accumulator adds them, `Dot<32, e4m3fn, e4m3fn, hopper>`, where a matrix unit
+/// takes block scales with these, `Dot<64, e2m1fn, e2m1fn, blackwell, e4m3fn, 16>`.
 ///
 /// A number becomes the nearest value of a list, ties by the list's rule; "inexact" is the only
 /// flag, and a NaN has no result. A value of a list is rounded as its destination does by default.
 ///
-/// The operands of a sum are all x, all y, and with a matrix unit the accumulator c that it begins
-/// with; these and the result are codes of binary32, or of binary16 where the unit has that. Units
-/// raise no flags, sums that are `exact` or rounded in a format do. A sum that is not a matrix
-/// unit's becomes binary32, rounded to nearest even, unless a format accumulates it.
+/// The operands of a sum are all x, all y, all scales of x and all of y if it has some, and with a
+/// matrix unit the accumulator c that it begins with; c and the result are codes of binary32, or of
+/// binary16 where the unit has that. Units raise no flags, sums that are `exact` or rounded in a
+/// format do. A sum that is not a matrix unit's becomes binary32, rounded to nearest even, unless a
+/// format accumulates it.
 ///
 /// ```
 /// use smallfloat_conformance::vectors::FixedUnit;
@@ -99,20 +101,43 @@ impl FixedUnit {
     /// # Errors
     /// A length out of 1 to 1024; formats that the accumulator does not add.
     pub fn dot(length: usize, x: &Format, y: &Format, accumulate: Accumulate) -> Result<Self, Error> {
-        let dot = DotProduct::new(length, [*x, *y], accumulate)?;
+        Ok(Self::of_dot(DotProduct::new(length, [*x, *y], accumulate)?))
+    }
+
+    /// Returns the sum of so many products of two formats whose blocks have scales.
+    ///
+    /// # Errors
+    /// A length out of 1 to 1024; formats, blocks or an accumulator that no unit with scales has.
+    pub fn scaled_dot(
+        length: usize,
+        x: &Format,
+        y: &Format,
+        accumulate: Accumulate,
+        scales: BlockScales,
+    ) -> Result<Self, Error> {
+        Ok(Self::of_dot(DotProduct::scaled(length, [*x, *y], accumulate, scales)?))
+    }
+
+    fn of_dot(dot: DotProduct) -> Self {
         let result = [Field::code("result".into(), &dot.register())];
-        Ok(Self { operands: dot.operands(), result, function: FixedFunction::Dot(Box::new(dot)) })
+        Self { operands: dot.operands(), result, function: FixedFunction::Dot(Box::new(dot)) }
     }
 
     /// The sum of `Dot<…>`.
     fn parse_dot(parameters: &[&str]) -> Result<Self, Error> {
         let shape = || Error::DotShape { text: format!("{DOT}<{}>", parameters.join(", ")) };
-        let [length, x, y, accumulate @ ..] = parameters else { return Err(shape()) };
+        let [length, x, y, accumulate, scales @ ..] = parameters else { return Err(shape()) };
         let length = length.parse().map_err(|_| shape())?;
-        let (x, y) = (x.parse()?, y.parse()?);
-        // Its parameters have commas too.
-        let accumulate = accumulate.join(",");
-        if accumulate.is_empty() { Err(shape()) } else { Self::dot(length, &x, &y, accumulate.parse()?) }
+        let (x, y, accumulate) = (x.parse()?, y.parse()?, accumulate.replace(' ', "").parse()?);
+        let scales = match scales {
+            [] => return Self::dot(length, &x, &y, accumulate),
+            [format] => BlockScales::new(&format.parse()?),
+            [format, block] => {
+                BlockScales { format: format.parse()?, block: block.parse().map_err(|_| shape())? }
+            }
+            _ => return Err(shape()),
+        };
+        Self::scaled_dot(length, &x, &y, accumulate, scales)
     }
 
     /// Returns the unit of this name; `None` where it is the name of a function of formats, if of
@@ -295,15 +320,15 @@ impl FixedUnit {
     }
 }
 
-/// The parts between commas; `key=value` goes on with the part before it, unless it is an option of
-/// an operation.
+/// The parts between commas; `key=value`, and the parameter `flush` of trees, go on with the part
+/// before them, unless they are options of an operation.
 fn split(text: &str) -> Vec<&str> {
     let is_option = |part: &str| OPTIONS.iter().any(|option| part.starts_with(option));
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
     for piece in text.split(',') {
         let (end, part) = (start + piece.len(), piece.trim());
-        let goes_on = part.contains('=') && !part.contains(':') && !is_option(part);
+        let goes_on = part.contains('=') && !part.contains(':') && !is_option(part) || part == "flush";
         match parts.last_mut().filter(|_| goes_on) {
             Some(last) => last.end = end,
             None => parts.push(start..end),

@@ -160,7 +160,7 @@ fn rows(unit: &VectorUnit, facts: &Facts) -> Vec<(&'static str, String)> {
     }
     let lists = unit.operands().iter().chain(unit.results()).filter_map(|field| field.list);
     rows.extend(lists.map(|list| ("list", describe_list(list))));
-    rows.extend(unit.accumulator().map(|accumulator| ("accumulator", accumulator)));
+    rows.extend(unit.described());
     rows.push(("fields", fields(unit, facts.layout)));
     rows.extend(unit.flag_policy().map(|policy| ("flag policy", policy.to_string())));
     rows.extend([

@@ -1,10 +1,12 @@
 //! Operands for dot products: where an accumulator cuts, cancels, overflows, and meets infinities.
 
-use smallfloat::{Datum, Format};
+use smallfloat::ops::{Semantics, multiply};
+use smallfloat::{Datum, Format, project};
 
 use crate::vectors::dots::DotProduct;
 use crate::vectors::generate::directed::Model;
 use crate::vectors::generate::pools;
+use crate::vectors::generate::scales::ScaleMaker;
 use crate::vectors::level::CoverageLevel;
 use crate::vectors::unit::Field;
 
@@ -26,6 +28,7 @@ pub(super) fn models(dot: &DotProduct, level: CoverageLevel) -> Vec<Model> {
         Model { name: "saturating", operands: maker.saturating() },
         Model { name: "special", operands: maker.special() },
     ];
+    models.extend(maker.of_scales(8 * effort));
     for model in &mut models {
         let lines: Vec<&[u64]> = model.operands.chunks_exact(maker.width()).collect();
         if model.operands.len() > NUMBERS {
@@ -45,25 +48,36 @@ pub(super) fn finite(field: &Field, code: u64) -> u64 {
     codes.into_iter().find(|code| format.decode(*code).is_finite()).unwrap_or(code)
 }
 
+/// A code of a scale in the middle of its format, so that products of several blocks meet.
+pub(super) fn middle(field: &Field, [a, _, _, d]: [u32; 4]) -> u64 {
+    match &field.format {
+        Some(format) if format.trailing_bits() == 0 => {
+            let one = format.encode(Datum::finite(false, 1, 0)).expect("scales have powers of two");
+            one + u64::from(d % 27) - 13
+        }
+        _ => u64::from(a) & field.max(),
+    }
+}
+
 /// The codes of a format that have a part in the models.
-struct Codes {
-    format: Format,
-    zero: u64,
-    one: u64,
+pub(super) struct Codes {
+    pub(super) format: Format,
+    pub(super) zero: u64,
+    pub(super) one: u64,
     /// The largest value below 2: a significand of ones.
-    ones: u64,
-    max: u64,
-    tiny: u64,
-    min_normal: u64,
-    max_subnormal: u64,
-    infinity: Option<u64>,
-    nan: Option<u64>,
+    pub(super) ones: u64,
+    pub(super) max: u64,
+    pub(super) tiny: u64,
+    pub(super) min_normal: u64,
+    pub(super) max_subnormal: u64,
+    pub(super) infinity: Option<u64>,
+    pub(super) nan: Option<u64>,
     /// Powers of two with their exponents, ascending.
-    powers: Vec<(i32, u64)>,
+    pub(super) powers: Vec<(i32, u64)>,
 }
 
 impl Codes {
-    fn new(format: Format) -> Self {
+    pub(super) fn new(format: Format) -> Self {
         let code = |datum: Datum| format.encode(datum);
         let tiny = code(format.min_positive()).expect("it is a value");
         let one = code(Datum::finite(false, 1, 0)).unwrap_or(tiny);
@@ -88,16 +102,16 @@ impl Codes {
     }
 
     /// The code with the other sign, if the format has it.
-    fn negated(&self, code: u64) -> u64 {
+    pub(super) fn negated(&self, code: u64) -> u64 {
         self.format.encode(self.format.decode(code).negated()).unwrap_or(code)
     }
 
-    fn signed(&self, negative: bool, code: u64) -> u64 {
+    pub(super) fn signed(&self, negative: bool, code: u64) -> u64 {
         if negative { self.negated(code) } else { code }
     }
 
     /// Interesting finite codes that are not zero.
-    fn numbers(&self, count: usize) -> Vec<u64> {
+    pub(super) fn numbers(&self, count: usize) -> Vec<u64> {
         let field = Field::code(String::new(), &self.format);
         let mut pool = pools::pool(&field, 256);
         pool.retain(|code| {
@@ -108,28 +122,58 @@ impl Codes {
     }
 }
 
-/// Makes lines: all x, all y, and c if the unit has one.
-struct Maker {
-    length: usize,
-    x: Codes,
-    y: Codes,
-    c: Option<Codes>,
+/// Powers of two whose product is 2^exponent.
+pub(super) fn power(x: &Codes, y: &Codes, exponent: i32) -> Option<Pair> {
+    // From the middle outward, so that neither is at the end of its range if it need not be.
+    let mut powers: Vec<_> = x.powers.iter().collect();
+    powers.sort_by_key(|(e, _)| (2 * e - exponent).abs());
+    powers.into_iter().find_map(|(e, x)| {
+        let (_, y) = y.powers.iter().find(|(other, _)| e + other == exponent)?;
+        Some((*x, *y))
+    })
 }
 
-/// The operands of a product.
-type Pair = (u64, u64);
+/// Makes lines: all x, all y, scales and c if the unit has them.
+pub(super) struct Maker {
+    pub(super) length: usize,
+    pub(super) x: Codes,
+    pub(super) y: Codes,
+    pub(super) scales: Option<ScaleMaker>,
+    pub(super) c: Option<Codes>,
+}
+
+/// The operands of a product, or the scales of x and of y in a block.
+pub(super) type Pair = (u64, u64);
 
 impl Maker {
     fn new(dot: &DotProduct) -> Self {
         let [x, y] = dot.formats();
-        let c = dot.matrix_unit().map(|_| Codes::new(dot.register()));
-        Self { length: dot.length(), x: Codes::new(*x), y: Codes::new(*y), c }
+        let c = dot.has_accumulator().then(|| Codes::new(dot.register()));
+        let scales = dot.scales().map(|scales| ScaleMaker::new(scales, dot.blocks()));
+        Self { length: dot.length(), x: Codes::new(*x), y: Codes::new(*y), scales, c }
     }
 
-    /// Adds a line with these products, from the first place on; zeros fill the others.
+    /// Adds a line with these products, from the first place on; zeros fill the others. Scales, if
+    /// there are some, change no product.
     fn push(&self, lines: &mut Vec<u64>, pairs: impl Fn(usize) -> Pair, c: Option<u64>) {
+        let turn = lines.len() / self.width();
+        let scales = self.scales.as_ref().map_or((0, 0), |scales| scales.balanced(turn));
+        self.push_scaled(lines, pairs, |_| scales, c);
+    }
+
+    /// Adds a line with these products, and scales by the number of the block.
+    pub(super) fn push_scaled(
+        &self,
+        lines: &mut Vec<u64>,
+        pairs: impl Fn(usize) -> Pair,
+        scales: impl Fn(usize) -> Pair,
+        c: Option<u64>,
+    ) {
         lines.extend((0..self.length).map(|i| pairs(i).0));
         lines.extend((0..self.length).map(|i| pairs(i).1));
+        let blocks = self.scales.as_ref().map_or(0, |scales| scales.blocks);
+        lines.extend((0..blocks).map(|i| scales(i).0));
+        lines.extend((0..blocks).map(|i| scales(i).1));
         if let Some(codes) = &self.c {
             lines.push(c.unwrap_or(codes.zero));
         }
@@ -137,14 +181,15 @@ impl Maker {
 
     /// How many operands a line has.
     fn width(&self) -> usize {
-        2 * self.length + usize::from(self.c.is_some())
+        let scales = self.scales.as_ref().map_or(0, |scales| 2 * scales.blocks);
+        2 * self.length + scales + usize::from(self.c.is_some())
     }
 
-    fn nothing(&self) -> Pair {
+    pub(super) fn nothing(&self) -> Pair {
         (self.x.zero, self.y.zero)
     }
 
-    fn negated(&self, negative: bool, (x, y): Pair) -> Pair {
+    pub(super) fn negated(&self, negative: bool, (x, y): Pair) -> Pair {
         if !negative {
             return (x, y);
         }
@@ -153,20 +198,23 @@ impl Maker {
         if other == x { (x, self.y.negated(y)) } else { (other, y) }
     }
 
+    /// The accumulator nearest to −x·y·2^scale.
+    pub(super) fn opposite(&self, (x, y): Pair, scale: i32) -> Option<u64> {
+        let codes = self.c.as_ref()?;
+        let (x, y) = (self.x.format.decode(x), self.y.format.decode(y));
+        let product = multiply(x, y, Semantics::Ieee).exact.scaled(scale);
+        let c = project(product, &codes.format, &codes.format.default_projection()).value;
+        Some(codes.negated(c))
+    }
+
     /// The code of ±2^exponent in the register.
-    fn c_power(&self, negative: bool, exponent: i32) -> Option<u64> {
+    pub(super) fn c_power(&self, negative: bool, exponent: i32) -> Option<u64> {
         self.c.as_ref()?.format.encode(Datum::finite(negative, 1, exponent))
     }
 
     /// Powers of two whose product is 2^exponent.
     fn power(&self, exponent: i32) -> Option<Pair> {
-        // From the middle outward, so that neither is at the end of its range if it need not be.
-        let mut powers: Vec<_> = self.x.powers.iter().collect();
-        powers.sort_by_key(|(e, _)| (2 * e - exponent).abs());
-        powers.into_iter().find_map(|(e, x)| {
-            let (_, y) = self.y.powers.iter().find(|(other, _)| e + other == exponent)?;
-            Some((*x, *y))
-        })
+        power(&self.x, &self.y, exponent)
     }
 
     /// The exponents of the smallest and the largest product of powers.
@@ -253,15 +301,7 @@ impl Maker {
                     self.push(&mut lines, |at| last(at, self.negated(at >= half, (x, y))), None);
                 }
                 self.push(&mut lines, |at| self.negated(at % 2 == 1, (x, y)), None);
-                let product = smallfloat::ops::multiply(
-                    self.x.format.decode(x),
-                    self.y.format.decode(y),
-                    smallfloat::ops::Semantics::Ieee,
-                );
-                let Some(codes) = &self.c else { continue };
-                let projection = codes.format.default_projection();
-                let c = smallfloat::project(product.exact, &codes.format, &projection).value;
-                let c = codes.negated(c);
+                let Some(c) = self.opposite((x, y), 0) else { continue };
                 for rest in left_over {
                     let pairs = |at: usize| match at {
                         0 => (x, y),

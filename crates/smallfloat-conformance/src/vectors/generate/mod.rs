@@ -6,6 +6,7 @@ mod lists;
 mod plan;
 pub(crate) mod pools;
 mod random;
+mod scales;
 
 use std::io::{self, Write};
 use std::ops::Range;

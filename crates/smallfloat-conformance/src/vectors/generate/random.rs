@@ -6,7 +6,7 @@ use smallfloat::{Datum, Format};
 use smallfloat_kernels::{Generator, Level};
 
 use crate::vectors::any_unit::VectorUnit;
-use crate::vectors::dots::ACCUMULATOR;
+use crate::vectors::dots::DotProduct;
 use crate::vectors::generate::LINES;
 use crate::vectors::generate::{dots, lists, pools};
 use crate::vectors::unit::Field;
@@ -30,7 +30,7 @@ enum Kind {
     /// The result is a value of a list: the operand may be near one of these codes, and is no NaN.
     Beside(Vec<u64>),
     /// The operands of a sum, which one infinity or NaN decides: of eight lines one may have them.
-    Sum,
+    Sum(Box<DotProduct>),
 }
 
 /// Interesting codes that random draws choose from.
@@ -41,10 +41,13 @@ impl Weighted {
         let fields = unit.operands().to_vec();
         let pools = fields.iter().map(|field| pools::of_unit(unit, field, POOL)).collect();
         let kind = match unit {
-            VectorUnit::Fixed(unit) if unit.dot_product().is_some() => Kind::Sum,
             VectorUnit::Fixed(unit) => {
                 let places = lists::places(unit);
-                if places.is_empty() { Kind::Any } else { Kind::Beside(places) }
+                match unit.dot_product() {
+                    Some(dot) => Kind::Sum(Box::new(dot.clone())),
+                    None if places.is_empty() => Kind::Any,
+                    None => Kind::Beside(places),
+                }
             }
             VectorUnit::Function(_) => Kind::Any,
         };
@@ -68,17 +71,17 @@ impl Weighted {
                     Generator::Philox(Philox { seed: self.seed, stream: self.stream + at as u64 });
                 generator.fill_blocks(level, first, blocks);
                 for ((operands, words), line) in operands.chunks_exact_mut(width).zip(&*blocks).zip(first..) {
-                    operands[at] = self.code(at, operands[0], *words, line);
+                    operands[at] = self.code(at, operands, *words, line);
                 }
             }
         }
     }
 
-    /// The code of a field on a line, after that of the first field.
-    fn code(&self, at: usize, first: u64, words: [u32; 4], line: u64) -> u64 {
+    /// The code of a field on a line, after those of the fields before it.
+    fn code(&self, at: usize, operands: &[u64], words: [u32; 4], line: u64) -> u64 {
         let (field, pool, [a, b, c, d]) = (&self.fields[at], &self.pools[at], words);
         // All but the first field may look at the first.
-        let aim = self.fields[0].format.filter(|_| at > 0).map(|format| (format, first));
+        let aim = self.fields[0].format.filter(|_| at > 0).map(|format| format.decode(operands[0]));
         match &self.kind {
             Kind::Any => draw(field, pool, aim, words),
             Kind::Beside(places) => {
@@ -87,10 +90,17 @@ impl Weighted {
                     if c % 4 == 2 { beside(field, near, words) } else { draw(field, pool, aim, words) };
                 if field.datum(code).is_some_and(|datum| datum.is_nan()) { near } else { code }
             }
-            Kind::Sum => {
-                // An accumulator of any exponent would decide most sums.
-                let is_near = field.name == ACCUMULATOR && c % 4 != 1;
-                let code = draw(field, pool, aim, if is_near { [a, b, 2, d] } else { words });
+            Kind::Sum(dot) => {
+                let is_last = dot.has_accumulator() && at + 1 == self.fields.len();
+                // An accumulator of any exponent would decide most sums, and so would scales.
+                let code = if is_last {
+                    let aim = Some(dot.first_term(operands));
+                    draw(field, pool, aim, if c % 4 == 1 { words } else { [a, b, 2, d] })
+                } else if at >= 2 * dot.length() && !line.is_multiple_of(4) {
+                    dots::middle(field, words)
+                } else {
+                    draw(field, pool, aim, words)
+                };
                 if line.is_multiple_of(8) { code } else { dots::finite(field, code) }
             }
         }
@@ -104,16 +114,13 @@ fn beside(field: &Field, code: u64, [a, b, _, d]: [u32; 4]) -> u64 {
     code & !low | (u64::from(a) << 32 | u64::from(b)) & low
 }
 
-/// A code of a field; `aim` is the first operand, with its format.
-fn draw(field: &Field, pool: &[u64], aim: Option<(Format, u64)>, [a, b, c, d]: [u32; 4]) -> u64 {
+/// A code of a field; `aim` is the first operand, or a term of a sum.
+fn draw(field: &Field, pool: &[u64], aim: Option<Datum>, [a, b, c, d]: [u32; 4]) -> u64 {
     let word = u64::from(a) << 32 | u64::from(b);
     let code = match (c % 4, &field.format) {
         (0, Some(format)) => runs_of_bits(format, word, d),
         (1, _) => pool[c as usize / 4 % pool.len()],
-        (2, Some(format)) => {
-            let first = aim.map(|(format, code)| format.decode(code));
-            near(format, first, word, d).unwrap_or(word)
-        }
+        (2, Some(format)) => near(format, aim, word, d).unwrap_or(word),
         // Integers of all lengths.
         (0, None) if field.integer.is_some() => (word.cast_signed() >> (d % 64)).cast_unsigned(),
         _ => word,
