@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use smallfloat::ops::Integer;
 use smallfloat::{Codebook, FormatSpec, RandomBits, Rounding};
-use smallfloat_conformance::vectors::{Accumulate, FixedUnit, Ports, UnitUnderTest, VectorUnit};
+use smallfloat_conformance::vectors::{Accumulate, BlockScales, FixedUnit, Ports, UnitUnderTest, VectorUnit};
 
 use crate::arguments::flags::FlagArgs;
 use crate::arguments::operands;
@@ -35,8 +35,9 @@ pub(crate) struct UnitArgs {
     pub(crate) projection: ProjectionArgs,
 }
 
-/// The products of a sum, if they are not said.
+/// The products of a sum, and of one with block scales, if they are not said.
 const LENGTH: usize = 32;
+const SCALED_LENGTH: usize = 64;
 
 /// What is under test by vectors, whose first columns may be ports.
 #[derive(clap::Args, Clone)]
@@ -54,9 +55,18 @@ pub(crate) struct PortedUnitArgs {
     #[arg(long, value_name = "NAME", requires = "format")]
     accumulate: Option<Accumulate>,
 
-    /// How many products `dot` adds, 1 to 1024 [default: 32]
+    /// How many products `dot` adds, 1 to 1024 [default: 32, with scales 64]
     #[arg(long, value_name = "N", requires = "accumulate")]
     length: Option<usize>,
+
+    /// The format of the block scales that `dot` takes: e8m0fnu or e4m3fn, with blackwell or
+    /// rtx-blackwell
+    #[arg(long, value_name = "FORMAT", requires = "accumulate")]
+    scales: Option<String>,
+
+    /// How many elements share a scale [default: 16 with e4m3fn, else 32]
+    #[arg(long, value_name = "N", requires = "scales")]
+    block: Option<usize>,
 }
 
 impl PortedUnitArgs {
@@ -91,8 +101,15 @@ impl PortedUnitArgs {
                     );
                 };
                 let format = operands::format(format).context("--format")?;
-                let length = self.length.unwrap_or(LENGTH);
-                Some(FixedUnit::dot(length, &format, &format, accumulate))
+                Some(match &self.scales {
+                    None => FixedUnit::dot(self.length.unwrap_or(LENGTH), &format, &format, accumulate),
+                    Some(scales) => {
+                        let scales = BlockScales::new(&operands::format(scales).context("--scales")?);
+                        let scales = BlockScales { block: self.block.unwrap_or(scales.block), ..scales };
+                        let length = self.length.unwrap_or(SCALED_LENGTH);
+                        FixedUnit::scaled_dot(length, &format, &format, accumulate, scales)
+                    }
+                })
             }
             _ if self.accumulate.is_some() => bail!("--accumulate is for --op dot"),
             (None, None, Some(op)) => {

@@ -327,3 +327,43 @@ fn sums_of_a_matrix_unit_have_vectors() {
     assert_eq!(few.lines().filter(|line| line.starts_with("0x")).count(), 20);
     assert!(few.contains("\nx0,x1,") && few.contains(",y63,c,result,flags\n"), "{few}");
 }
+
+/// Sums of products with block scales: by options and by name, and a unit that takes them late.
+#[test]
+fn sums_with_block_scales_have_vectors() {
+    let unit = ["gen", "--op", "dot", "--format", "e2m1fn", "--accumulate", "blackwell", "--random", "100"];
+    let text = stdout(&[&unit[..], &["--scales", "e4m3fn"]].concat());
+    assert!(text.contains("# operation: Dot<64, e2m1fn, e2m1fn, blackwell, e4m3fn, 16>\n"), "{text}");
+    vectors(&["check", "-"]).write_stdin(text).assert().success().stdout(contains(" agree, 0 differ"));
+    let text = stdout(&[&unit[..], &["--scales", "e8m0fnu", "--length", "40", "--layout", "csv"]].concat());
+    assert!(text.contains("# operation: Dot<40, e2m1fn, e2m1fn, blackwell, e8m0fnu, 32>\n"), "{text}");
+    assert!(text.contains(",y39,s0,s1,t0,t1,c,result,flags\n"), "{text}");
+    let name = "Dot<40, e2m1fn, e2m1fn, blackwell, e8m0fnu, 16>";
+    let few = ["--random", "100", "--layout", "readmemh"];
+    let by_name = stdout(&[&["gen", "--op", name], &few[..]].concat());
+    let more = ["--scales", "e8m0fnu", "--length", "40", "--block", "16", "--layout", "readmemh"];
+    assert_eq!(by_name, stdout(&[&unit[..], &more].concat()));
+    assert!(by_name.contains(" s2["), "{by_name}");
+    // Blocks of 1 · 1 with scales 2 and 1 of x, 1 and 4 of y: 16 · 2 + 4. Their neighbours' scales
+    // taken late give 16 · 2 + 2 · 1.
+    let ones = format!("{}2 {}2", "2 ".repeat(16), "2 ".repeat(16));
+    let lines = |results: [&str; 2]| {
+        format!(
+            "# operation: Dot<17, e2m1fn, e2m1fn, blackwell, e4m3fn, 16>\n# flags: none\n\
+             {ones} 40 38 38 48 00000000 {}\n{ones} 38 c0 38 38 3f800000 {}\n",
+            results[0], results[1]
+        )
+    };
+    vectors(&["check", "-"]).write_stdin(lines(["42100000", "41980000"])).assert().success();
+    let late = lines(["42080000", "41900000"]);
+    let run = vectors(&["check", "-"]).write_stdin(late.clone()).assert().code(1);
+    run.stdout(
+        contains("2 vectors: 0 agree, 2 differ")
+            .and(contains("as if    takes the first scale for all blocks"))
+            .and(contains("  s0       0x40"))
+            .and(contains("  exact    36")),
+    );
+    let output = vectors(&["check", "-", "--json"]).write_stdin(late).assert().code(1);
+    let found: Value = serde_json::from_slice(&output.get_output().stdout).expect("JSON");
+    assert_eq!(found["first"][0]["operands"][34]["name"], "s0");
+}

@@ -51,6 +51,7 @@ Examples:
       --rounding stochastic-a --random-bits 8 --layout readmemh -o sr.hex
   smallfloat vectors gen --op 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>'
   smallfloat vectors gen --op dot --format e4m3fn --accumulate hopper --length 64
+  smallfloat vectors gen --op dot --format e2m1fn --accumulate blackwell --scales e4m3fn
   smallfloat vectors gen --from bfloat16 --to nf4
   smallfloat vectors gen --op FMA --format binary16 --flags riscv
   smallfloat vectors gen --from binary16 --to cfloat8_1_4_3 --ports bias,rounding --count 1000000
@@ -63,10 +64,11 @@ the order of another register (--flag-order). --flags names the unit's rules for
 columns in front: the bias as a number, rounding as RISC-V's rm (0 nearest-even, 1 toward-zero, 2
 toward-negative, 3 toward-positive, 4 nearest-away, 5 to-odd), saturation (0 satfinite, 1
 satpropagate, 2 satnone, 3 satnone-v40); x_bias, y_bias, z_bias and result_bias are apart. Sums of
-products (dot) have all x, all y and the accumulator that a matrix unit begins with. Blocks are a
-scale and its elements, one after the other; their flags are those of all elements. The header
-names operation, formats, rules and flags, seed and number of lines; the last line is a comment
-with the SHA-256 of the lines as the testfloat layout has them.
+products (dot) have all x, all y, all scales of x and all of y if there are some (--scales), and
+the accumulator that a matrix unit begins with. Blocks are a scale and its elements, one after the
+other; their flags are those of all elements. The header names operation, formats, rules and
+flags, seed and number of lines; the last line is a comment with the SHA-256 of the lines as the
+testfloat layout has them.
 
 Levels: exhaustive is every combination of operands, up to 2^32 (the default up to 2^24); 1 and 2
 are extremes, binades and special significands, each with each, operands solved for so that
