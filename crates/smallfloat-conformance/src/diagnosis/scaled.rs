@@ -309,7 +309,7 @@ impl Term {
 }
 
 /// Binades above all products from which on an accumulator that aligns nothing is left alone.
-const FAR: i32 = 50;
+const FAR: i32 = 60;
 
 impl Way {
     /// The right one.
