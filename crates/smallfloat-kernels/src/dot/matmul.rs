@@ -152,13 +152,17 @@ impl Layout {
         (A_BLOCK / self.stride / TILE_ROWS * TILE_ROWS).clamp(TILE_ROWS, even_share)
     }
 
-    /// Memory for rows, from the start of a cache line on.
+    /// Memory for rows.
     fn rows(self, count: usize, memory: &mut Vec<f32>) -> &mut [f32] {
-        let elements = count * self.stride;
-        memory.resize(elements + Self::LINE, 0.0);
-        let start = memory.as_ptr().align_offset(Self::LINE * size_of::<f32>()).min(Self::LINE);
-        &mut memory[start..start + elements]
+        on_lines(count * self.stride, memory)
     }
+}
+
+/// Memory for elements, from the start of a cache line on.
+fn on_lines(elements: usize, memory: &mut Vec<f32>) -> &mut [f32] {
+    memory.resize(elements + Layout::LINE, 0.0);
+    let start = memory.as_ptr().align_offset(Layout::LINE * size_of::<f32>()).min(Layout::LINE);
+    &mut memory[start..start + elements]
 }
 
 /// All results of two panels of decoded rows: some of one row given to `put` at a time, with the
@@ -239,8 +243,8 @@ fn by_columns(
     let mut panel = Vec::new();
     for first in (0..columns).step_by(panel_columns) {
         let tiles = panel_columns.min(columns - first).div_ceil(width);
-        panel.resize(tiles * length * width, 0.0);
-        parallel::chunks(&mut panel, length * width, &|tile, values| {
+        let panel = on_lines(tiles * length * width, &mut panel);
+        parallel::chunks(panel, length * width, &|tile, values| {
             let first = first + tile * width;
             let mut rows = Vec::new();
             let rows = layout.rows(width, &mut rows);
