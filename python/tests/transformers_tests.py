@@ -195,3 +195,160 @@ def test_weights_of_another_layout_are_the_products_in_its_file(tmp_path):
     for name in scaled:
         assert stored[name].dtype == torch.float8_e4m3fn
         assert torch.equal(again[name], stored[name].float() * stored[f"{name}_scale"])
+
+
+def llama(tied=False):
+    torch.manual_seed(1)
+    config = transformers.LlamaConfig(
+        vocab_size=120, hidden_size=64, num_hidden_layers=1, num_attention_heads=4, intermediate_size=96, tie_word_embeddings=tied
+    )
+    return transformers.LlamaForCausalLM(config).eval()
+
+
+def llava():
+    vision = transformers.CLIPVisionConfig(
+        hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, image_size=16, patch_size=8
+    )
+    config = transformers.LlavaConfig(vision_config=vision, text_config=llama().config, image_token_index=119)
+    return transformers.LlavaForConditionalGeneration(config).eval()
+
+
+def same_state(model, other):
+    old, new = model.state_dict(), other.state_dict()
+    return old.keys() == new.keys() and all(torch.equal(old[name], new[name]) for name in old)
+
+
+@pytest.mark.parametrize("by", [sftr.save_pretrained, lambda model, folder: model.save_pretrained(folder)])
+def test_a_models_names_may_differ_from_those_in_its_files(by, tmp_path):
+    model = llava()
+    sftr.quantize_(model, "mxfp4")
+    by(model, tmp_path / "small")
+    held = sf.load(tmp_path / "small" / "model.safetensors")
+    assert len(held) == len(sft.entries(model)) and "language_model.lm_head.weight" in held
+    assert same_state(model, type(model).from_pretrained(tmp_path / "small"))
+    wide = sftr.from_pretrained(type(model), tmp_path / "small")
+    for name, weight in wide.named_parameters():
+        module, _, last = name.rpartition(".")
+        assert torch.equal(weight, getattr(model.get_submodule(module), last)), name
+    # Layouts of other programs have floats where there are more dimensions than two.
+    sftr.save_pretrained(model, tmp_path / "other", "mxfp4-pack-quantized")
+    assert torch.equal(out(sftr.from_pretrained(type(model), tmp_path / "other")), out(wide))
+    # And the command's folders of such models.
+    llava().save_pretrained(tmp_path / "float")
+    sf.quantize_file(tmp_path / "float", tmp_path / "command", "mxfp4", include=["*.q_proj.weight"])
+    assert len(sft.entries(type(model).from_pretrained(tmp_path / "command"))) == 3
+
+
+@pytest.mark.parametrize("by", [sftr.save_pretrained, lambda model, folder: model.save_pretrained(folder)])
+def test_codes_are_loaded_into_models_with_other_heads(by, tmp_path):
+    model = llama()
+    sftr.quantize_(model, "mxfp4")
+    by(model, tmp_path)
+    base = transformers.AutoModel.from_pretrained(tmp_path)
+    assert same_state(model.model, base)
+    scored = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path)
+    assert same_state(model.model, scored.model) and scored.score.weight.dtype == torch.float32
+    base.save_pretrained(tmp_path / "base")
+    assert same_state(base, transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "base").model)
+
+
+@pytest.mark.parametrize("fmt", ["mxfp4", "nvfp4", "cfloat8_1_4_3"])
+def test_scales_of_tied_weights_are_in_files_once(fmt, tmp_path):
+    model = llama(tied=True)
+    sftr.quantize_(model, fmt)
+    model.save_pretrained(tmp_path)
+    again, found = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert not found["missing_keys"] and same_state(model, again)
+
+
+@pytest.mark.parametrize("by", [sftr.save_pretrained, lambda model, folder: model.save_pretrained(folder)])
+def test_a_model_is_saved_as_it_is_then(by, tmp_path):
+    model = llama()
+    if by is sftr.save_pretrained:
+        sft.quantize_(model, "mxfp4", exclude=["lm_head"])
+    else:
+        sftr.quantize_(model, "mxfp4", exclude=["lm_head"])
+    sft.quantize_(model, "mxfp8-e4m3", include=["lm_head"])
+    model.model.layers[0].mlp.up_proj = torch.nn.Linear(64, 96, bias=False)
+    by(model, tmp_path)
+    again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path)
+    assert same_state(model, again) and sft.entries(model) == sft.entries(again)
+
+
+@pytest.mark.parametrize("part", ["", "_scale"])
+def test_files_that_lack_codes_or_scales_are_refused(part, tmp_path):
+    from safetensors.torch import load_file
+
+    model = llama()
+    sftr.quantize_(model, "mxfp4")
+    model.save_pretrained(tmp_path)
+    path, name = tmp_path / "model.safetensors", f"model.layers.0.mlp.up_proj.weight{part}"
+    save_file({key: tensor for key, tensor in load_file(path).items() if key != name}, path, {"format": "pt"})
+    with pytest.raises(ValueError, match=f"have no {name}, which"):
+        transformers.AutoModelForCausalLM.from_pretrained(tmp_path)
+
+
+def test_weights_that_are_not_in_memory_are_refused(tmp_path):
+    llama().save_pretrained(tmp_path / "float")
+    sf.quantize_file(tmp_path / "float", tmp_path / "small", "mxfp4")
+    places = {"model.embed_tokens": "cpu", "model.layers.0": "disk", "model.norm": "cpu", "model.rotary_emb": "cpu", "lm_head": "cpu"}
+    for folder, how in (("float", {"quantization_config": sftr.SmallfloatConfig("mxfp4")}), ("small", {})):
+        with pytest.raises(ValueError, match=r"layers\.0.* is not in memory"):
+            transformers.AutoModelForCausalLM.from_pretrained(
+                tmp_path / folder, device_map=places, offload_folder=tmp_path / "away", **how
+            )
+
+
+def test_weights_that_a_model_joins_are_refused_as_codes(tmp_path):
+    config = transformers.MixtralConfig(
+        vocab_size=120, hidden_size=64, intermediate_size=96, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=4,
+        num_local_experts=2,
+    )  # fmt: skip
+    model = transformers.MixtralForCausalLM(config).eval()
+    model.save_pretrained(tmp_path / "float")
+    sf.quantize_file(tmp_path / "float", tmp_path / "small", "mxfp8-e4m3")
+    with pytest.raises(ValueError, match=r"experts\.0\.w1\.weight is quantized, and .* loads the folder as floats"):
+        transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "small")
+    values = sf.load_values(tmp_path / "small")
+    loaded = sftr.from_pretrained(transformers.AutoModelForCausalLM, tmp_path / "small").state_dict()
+    first = [torch.from_numpy(values[f"model.layers.0.block_sparse_moe.experts.0.{part}.weight"]) for part in ("w1", "w3")]
+    assert torch.equal(loaded["model.layers.0.mlp.experts.gate_up_proj"][0], torch.cat(first))
+
+
+def test_an_embedding_of_codes_is_not_resized():
+    model = llama()
+    sftr.quantize_(model, "mxfp4")
+    with pytest.raises(ValueError, match="keeps its 120 rows, and can't have 130"):
+        model.resize_token_embeddings(130)
+    assert model.get_input_embeddings().num_embeddings == model.config.vocab_size == 120
+
+
+def test_what_a_configuration_says():
+    config = sftr.SmallfloatConfig("e4m3fn", scale_format=sf.Format("bfloat16"), granularity="channel", rounding="stochastic-a", seed=np.int64(3))
+    told = json.loads(config.to_json_string())
+    assert told["scale_format"] == "bfloat16" and told["seed"] == 3
+    assert sftr.SmallfloatConfig.from_dict(told).to_dict() == told
+    with pytest.raises(TypeError, match=r"write \['lm_head'\]"):
+        sftr.SmallfloatConfig("mxfp4", exclude="lm_head")
+    for tensors in ([1], {"w": 3}):
+        with pytest.raises(ValueError, match="an object for each quantized weight"):
+            sftr.SmallfloatConfig(tensors=tensors)
+    good = {"format": "e2m1fn", "granularity": "block:32", "shape": [4, 4], "scale": "e8m0fnu", "packing": "nibbles-low"}
+    for wrong, what in (({"granularity": "block:x"}, "write tensor, channel"), ({"packing": "x"}, "packing `x` is not known"), ({}, "lacks")):
+        with pytest.raises(ValueError, match=f"^0.weight: .*{what}"):
+            sft.prepare_(torch.nn.Sequential(torch.nn.Linear(4, 4)), {"0.weight": {**good, **wrong} if wrong else {}})
+
+
+def test_a_folder_of_another_layout_has_more_than_weights(tmp_path):
+    model = llama()
+    model.generation_config.max_new_tokens = 7
+    sftr.save_pretrained(model, tmp_path / "fp8", "fp8")
+    loaded = sftr.from_pretrained(transformers.AutoModelForCausalLM, tmp_path / "fp8", dtype="bfloat16")
+    assert loaded.dtype == torch.bfloat16 and loaded.generation_config.max_new_tokens == 7
+    assert loaded.config.name_or_path == str(tmp_path / "fp8")
+    with pytest.raises(NotADirectoryError, match="a folder on this machine"):
+        sftr.from_pretrained(transformers.AutoModelForCausalLM, tmp_path / "none")
+    with pytest.raises(TypeError, match="write dtype"):
+        sftr.from_pretrained(transformers.AutoModelForCausalLM, tmp_path / "fp8", torch_dtype=torch.float16)
+    with pytest.raises(FileNotFoundError, match="the folder does not exist, make it first"):
+        sftr.save_pretrained(model, tmp_path / "none" / "fp8", "fp8")

@@ -125,6 +125,11 @@ def element_format(entry: Mapping[str, Any]) -> str:
     return f"{name}:subnormals={subnormals}" if name in formats._FREE and subnormals == "gradual" else name
 
 
+def _plain(value: Any) -> str | int:
+    """A format or an integer of NumPy's, as JSON has it."""
+    return str(value) if isinstance(value, Format) else operator.index(value)
+
+
 class Config:
     """How tensors are quantized: a format or a scheme, and the keyword arguments of
     `smallfloat.quantize`.
@@ -170,7 +175,7 @@ class Config:
 
     def key(self) -> str:
         """The same text for equal configurations."""
-        return json.dumps([self.fmt, {name: str(value) if isinstance(value, Format) else value for name, value in sorted(self.how.items())}])
+        return json.dumps([self.fmt, dict(sorted(self.how.items()))], default=_plain)
 
     @classmethod
     def of_key(cls, key: str) -> Config:

@@ -8,9 +8,11 @@ and `save_pretrained` of this module read and write the layouts of other program
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,15 +20,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoConfig, PreTrainedModel
+from transformers import AutoConfig, GenerationConfig, PreTrainedModel
+from transformers.core_model_loading import revert_weight_conversion
 from transformers.quantizers import HfQuantizer, register_quantization_config, register_quantizer
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
 from . import _core
-from ._quantized import _raw, load_values, quantize_file
+from ._config import patterns
+from ._interop import number_dtype, torch_dtype
+from ._quantized import _output, _raw, load_values, quantize_file
 from .torch import Config, Report, entries, prepare_
 from .torch import quantize_ as _quantize_
-from .torch._quantize import hide, show
+from .torch._quantize import _SUFFIXES, _weights, hide, show
 
 __all__ = ["SmallfloatConfig", "SmallfloatQuantizer", "from_pretrained", "quantize_", "save_pretrained"]
 
@@ -62,10 +67,14 @@ class SmallfloatConfig(QuantizationConfigMixin):
     ) -> None:
         if version != "1":
             raise ValueError(f"quantization_config has version {version!r}: this smallfloat knows version '1'")
+        is_told = tensors is None or isinstance(tensors, Mapping) and all(isinstance(entry, Mapping) for entry in tensors.values())
+        if not is_told:
+            raise ValueError("quantization_config: its `tensors` must be an object with an object for each quantized weight")
         self.quant_method, self.version = quant_method, version
-        config = None if fmt is None else Config(fmt, **how)
-        self.fmt, self.how = (None, {}) if config is None else (config.fmt, config.how)
-        self.include, self.exclude, self.tensors = list(include), list(exclude), tensors
+        # Plain values, as `config.json` has them.
+        self.fmt, self.how = (None, {}) if fmt is None else json.loads(Config(fmt, **how).key())
+        self.include, self.exclude = patterns(include, "include"), patterns(exclude, "exclude")
+        self.tensors = tensors
 
     def config(self) -> Config | None:
         """What to quantize to."""
@@ -97,19 +106,41 @@ class SmallfloatQuantizer(HfQuantizer):
         """Codes are tensors as all others."""
         return True
 
+    def get_state_dict_and_metadata(self, model: PreTrainedModel) -> tuple[None, dict[str, str]]:
+        """Lets `config.json` tell how codes lie when they are saved, by their names in files."""
+        names = _names_in_files(model)[0]
+        self.quantization_config.tensors = {names.get(name, name): entry for name, entry in entries(model).items()}
+        model.config.quantization_config = self.quantization_config
+        return None, {}
+
     def _process_model_before_weight_loading(self, model: PreTrainedModel, checkpoint_files: Any = None, **_: Any) -> Any:
         if not self.pre_quantized:
             return model
         tensors = self.quantization_config.tensors
         if tensors is None:
-            tensors = _fitted(_of_files(checkpoint_files or ()), model)
+            tensors = _of_files(checkpoint_files or ())
+        tensors, names = _placed(tensors, model)
         # The model's own dtype, which `from_pretrained(dtype=...)` says, is that of values.
         prepare_(model, {name: {key: entry[key] for key in entry if key != "dtype"} for name, entry in tensors.items()})
+        tied = {*model.all_tied_weights_keys.keys(), *model.all_tied_weights_keys.values()}
+        _check_files(checkpoint_files or (), model, {name: names[name] for name in tensors if name not in tied})
         hide(model)
+        # Files have the scales of tied weights once.
+        scales = [f"^{re.escape(name + suffix)}$" for name in tied & tensors.keys() for suffix in _SUFFIXES]
+        model._keys_to_ignore_on_load_missing = [*(model._keys_to_ignore_on_load_missing or ()), *scales]
+        for name in tensors:
+            # Nothing random is put into those that are not in memory, which are refused below.
+            model.get_parameter(name)._is_hf_initialized = True
         return model
 
     def _process_model_after_weight_loading(self, model: PreTrainedModel, **_: Any) -> Any:
-        wanted = self.quantization_config
+        wanted, parameters = self.quantization_config, dict(model.named_parameters())
+        away = [name for name, parameter in parameters.items() if parameter.is_meta]
+        # A model that is on the device meta as a whole has no numbers, and may have room for codes.
+        if away and not (self.pre_quantized and len(away) == len(parameters)):
+            raise ValueError(f"{away[0]} is not in memory, where codes are made and kept: load with device_map='cpu', or onto devices that hold the model")
+        if self.pre_quantized:
+            _share_scales(model)
         show(model)
         if not self.pre_quantized:
             config = wanted.config()
@@ -135,23 +166,78 @@ def _of_files(paths: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def _fitted(tensors: Mapping[str, Any], model: PreTrainedModel) -> dict[str, Any]:
-    """With the names that a model with another head, or with none, has for them."""
-    names, prefix = {name for name, _ in model.named_parameters()}, f"{model.base_model_prefix}."
-    found = {}
+def _names_in_files(model: PreTrainedModel) -> tuple[dict[str, str], set[str]]:
+    """The names in files of the tensors that are the same there, by their names in the model; and
+    all names in files. Some models join tensors of their files into one."""
+    state = {name: tensor.to("meta") for name, tensor in model.state_dict().items()}
+    own = {id(tensor): name for name, tensor in state.items()}
+    stored = revert_weight_conversion(model, dict(state))
+    return {own[id(tensor)]: name for name, tensor in stored.items() if id(tensor) in own}, set(stored)
+
+
+def _placed(tensors: Mapping[str, Any], model: PreTrainedModel) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Tensors by the names that a model has for them, also one with another head, or with none; and
+    the names that files may have for them."""
+    by_name, stored = _names_in_files(model)
+    by_file, prefix = {file: name for name, file in by_name.items()}, f"{model.base_model_prefix}."
+    known = {name for at, module in model.named_modules() for name in (f"{at}.{n}" for n in _weights(module))}
+    found, names = {}, {}
     for name, entry in tensors.items():
         other = name.removeprefix(prefix) if name.startswith(prefix) else prefix + name
-        found[name if name in names else other] = entry
-    return {name: entry for name, entry in found.items() if name in names}
+        at = next((at for at in (by_file.get(name), name, by_file.get(other), other) if at in known), None)
+        if at is not None:
+            found[at], names[at] = entry, [name, by_name.get(at, at), at]
+        elif {name, other} & (stored | by_name.keys()):
+            raise ValueError(
+                f"{name} is quantized, and this model has no weight of a linear or an embedding layer for it: "
+                "smallfloat.transformers.from_pretrained loads the folder as floats"
+            )
+    return found, names
+
+
+def _check_files(paths: Iterable[str], model: PreTrainedModel, names: Mapping[str, Sequence[str]]) -> None:
+    """Refuses files that lack codes or scales, in whose place there would be numbers by chance."""
+    from safetensors import safe_open
+
+    held: set[str] = set()
+    for path in paths:
+        with safe_open(path, framework="pt") as file:
+            held |= set(file.keys())
+    for name, candidates in names.items() if held else ():
+        stem = next((candidate for candidate in candidates if candidate in held), None)
+        module, _, weight = name.rpartition(".")
+        parts = ["", *(suffix for suffix in _SUFFIXES if weight + suffix in model.get_submodule(module)._buffers)]
+        lacking = [part for part in parts if f"{stem}{part}" not in held]
+        if lacking:
+            raise ValueError(f"the files of the checkpoint have no {stem or candidates[0]}{lacking[0]}, which config.json says are there")
+
+
+def _share_scales(model: PreTrainedModel) -> None:
+    """Gives tied weights the scales that were loaded for one of them."""
+    groups: dict[tuple[int, str], list[torch.nn.Module]] = {}
+    for module in model.modules():
+        for name in module.__dict__.get("_layouts", ()):
+            for part in [name + suffix for suffix in _SUFFIXES if name + suffix in module._buffers]:
+                groups.setdefault((id(module._parameters[name]), part), []).append(module)
+    for (_, part), modules in groups.items():
+        held = [module._buffers[part] for module in modules]
+        scale = next((x for x in held if getattr(x, "_is_hf_initialized", False)), held[0])
+        for module in modules:
+            module._buffers[part] = scale
+
+
+def _describe(model: PreTrainedModel) -> None:
+    """Lets `save_pretrained` tell that weights are codes."""
+    if not isinstance(getattr(model, "hf_quantizer", None), SmallfloatQuantizer):
+        model.hf_quantizer, model.is_quantized = SmallfloatQuantizer(SmallfloatConfig(), pre_quantized=True), True
+        model.quantization_method = _METHOD
+    model.hf_quantizer.get_state_dict_and_metadata(model)
 
 
 def quantize_(model: PreTrainedModel, config: Any, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Report:
     """`smallfloat.torch.quantize_` for a model that `save_pretrained` is to write."""
     report = _quantize_(model, config, include=include, exclude=exclude)
-    kept = SmallfloatConfig(tensors=entries(model))
-    model.hf_quantizer, model.is_quantized = SmallfloatQuantizer(kept, pre_quantized=True), True
-    model.quantization_method = _METHOD
-    model.config.quantization_config = kept
+    _describe(model)
     return report
 
 
@@ -175,18 +261,29 @@ def from_pretrained(model: type[Any], folder: Any, *, dtype: torch.dtype = torch
     -------
     PreTrainedModel
     """
-    folder = os.fsdecode(folder)
+    folder, dtype = os.fsdecode(folder), torch_dtype(dtype)
+    if not os.path.isdir(folder):
+        raise NotADirectoryError(errno.ENOTDIR, "the checkpoint must be a folder on this machine", folder)
+    if "torch_dtype" in how:
+        raise TypeError("torch_dtype is not an argument: write dtype")
     config = how.pop("config", None) or AutoConfig.from_pretrained(folder)
     # What other programs say of their codes, which are read here.
-    if hasattr(config, "quantization_config"):
-        del config.quantization_config
-    numbers = load_values(folder, _numpy_dtype(dtype))
+    said = config.__dict__.pop("quantization_config", {})
+    numbers = load_values(folder, number_dtype(dtype))
     state = {name: _tensor(array, dtype) for name, array in numbers.items()}
+    # Weights of convolutions are matrices in files.
+    told = said.get("tensors") if isinstance(said, Mapping) and said.get("quant_method") == _METHOD else None
+    for name in state.keys() & (told or {}).keys():
+        state[name] = state[name].reshape(told[name].get("weight", state[name].shape))
     if not issubclass(model, PreTrainedModel):
         # An `AutoModel…` chooses by the configuration, and takes no weights without a folder.
         with torch.device("meta"):
             model = type(model.from_config(config))
-    return model.from_pretrained(None, config=config, state_dict=state, dtype=dtype, **how)
+    loaded = model.from_pretrained(None, config=config, state_dict=state, dtype=dtype, **how)
+    loaded.name_or_path = loaded.config.name_or_path = folder
+    if loaded.can_generate() and "generation_config" not in how and os.path.exists(os.path.join(folder, "generation_config.json")):
+        loaded.generation_config = GenerationConfig.from_pretrained(folder)
+    return loaded
 
 
 def save_pretrained(model: PreTrainedModel, folder: Any, layout: str | None = None, **how: Any) -> Any:
@@ -210,15 +307,23 @@ def save_pretrained(model: PreTrainedModel, folder: Any, layout: str | None = No
         With a layout those of `smallfloat.quantize_file`, whose report is returned; else those of
         the model's own `save_pretrained`.
     """
-    folder = os.fsdecode(folder)
+    folder, stored = os.fsdecode(folder), entries(model)
+    if stored:
+        _describe(model)
+    names = {} if how.get("save_original_format") is False else _names_in_files(model)[0]
+    stored = {names.get(name, name): entry for name, entry in stored.items()}
     if layout is None:
         model.save_pretrained(folder, **how)
-        _tell_files(folder, entries(model))
+        _tell_files(folder, stored)
         return None
-    stored = entries(model)
-    # Readers of these layouts expect floats there.
-    tables = {f"{name}.weight": module for name, module in model.named_modules() if isinstance(module, torch.nn.Embedding)}
-    wide = {name: tables[name].weight.detach() for name in stored.keys() & tables.keys()}
+    folder = _output(folder)
+    # Readers of these layouts expect floats in tables, and in tensors of more dimensions than two.
+    wide = {}
+    for name in entries(model):
+        module, _, weight = name.rpartition(".")
+        owner = model.get_submodule(module)
+        if isinstance(owner, torch.nn.Embedding) or len(stored[names.get(name, name)]["weight"]) != 2:
+            wide[names.get(name, name)] = getattr(owner, weight).detach()
     if len(wide) < len(stored):
         how.setdefault("include", sorted(stored.keys() - wide.keys()))
     with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(folder))) as own:
@@ -244,16 +349,6 @@ def _tell_files(folder: Any, stored: Mapping[str, Mapping[str, Any]], wide: Mapp
         if said or floats:
             own = [("smallfloat.version", "1"), ("smallfloat.tensors", json.dumps(said))]
             _core.write_tensors(str(path), tensors, [*metadata, *own], True)
-
-
-def _numpy_dtype(dtype: torch.dtype) -> Any:
-    """The dtype of NumPy arrays that hold these numbers."""
-    name = str(dtype).removeprefix("torch.")
-    if name == "bfloat16":
-        import ml_dtypes
-
-        return ml_dtypes.bfloat16
-    return np.dtype(name)
 
 
 def _tensor(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:

@@ -232,6 +232,12 @@ _KINDS_OF_CHANGE: dict[str, type[_Changed]] = {"stored": _Stored, "faked": _Fake
 class _StoredEmbedding(_Stored):
     """Only the rows that are looked up are decoded."""
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # transformers writes into the weight, of which it has a copy, and then this.
+        if name == "num_embeddings" and value != self.num_embeddings:
+            raise ValueError(f"an embedding of codes keeps its {self.num_embeddings} rows, and can't have {value}: resize it before it is quantized")
+        super().__setattr__(name, value)
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         layout, codes, scales, over = self._stored("weight")
         if not rows_stand_alone(layout):
@@ -526,12 +532,18 @@ def prepare_(model: nn.Module, entries: Mapping[str, Mapping[str, Any]]) -> None
         module = model.get_submodule(prefix)
         if name not in _weights(module):
             raise ValueError(f"{path} is not a weight of this model that can be quantized")
+        if missing := [key for key in ("format", "granularity", "shape") if key not in entry]:
+            raise ValueError(f"{path}: what is said of it lacks {missing[0]!r}")
         shape, device = list(_weight_of(module, name)[1]), module._parameters[name].device
         if "weight" in entry and shape != list(entry["weight"]):
             raise ValueError(f"{path} has the shape {shape}, the stored weight {list(entry['weight'])}")
         if math.prod(shape) != math.prod(entry["shape"]):
             raise ValueError(f"{path} has the shape {shape}, the stored tensor {list(entry['shape'])}")
         layout = Layout.of(dict(entry), tuple(entry["shape"]))
+        try:
+            dequantizer(layout.format, layout.scale, layout.granularity, layout.packing)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}: {error}") from None
         parts = {suffix: x.to(device) for suffix, x in _empty(layout, entry).items()}
         parts[""] = nn.Parameter(parts[""], requires_grad=False)
         _install(module, name, layout, {key: entry[key] for key in entry if key not in ("dtype", "weight")}, parts)
