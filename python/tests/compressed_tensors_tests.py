@@ -17,7 +17,7 @@ from compressed_tensors.quantization import QuantizationConfig  # noqa: E402
 from smallfloat.compressed_tensors import SmallfloatConverter  # noqa: E402
 
 SCHEMES = ["float-quantized", "mxfp8-quantized", "mxfp6-pack-quantized", "mxfp4-pack-quantized", "nvfp4-pack-quantized"]
-PARTS = {"q_proj": 64, "k_proj": 32, "v_proj": 32, "gate_proj": 96, "up_proj": 96}
+PARTS = {"q_proj": 64, "k_proj": 32, "v_proj": 32, "gate_proj": 96, "up_proj": 96, "w1": 32, "w2": 64, "w3": 32, "query": 32, "value": 32}
 
 
 def checkpoint(folder):
@@ -27,7 +27,7 @@ def checkpoint(folder):
     shards = {"model-00001-of-00002.safetensors": {}, "model-00002-of-00002.safetensors": {}}
     first, second = shards.values()
     for i, (part, rows) in enumerate(PARTS.items()):
-        first[f"model.layers.0.x.{part}.weight"] = (torch.randn(rows, 64) * 0.02 * 3**i).to(torch.bfloat16)
+        first[f"model.layers.0.x.{part}.weight"] = (torch.randn(rows, 64) * 0.02 * 3 ** (i % 5)).to(torch.bfloat16)
     first["model.layers.0.input_layernorm.weight"] = torch.ones(64, dtype=torch.bfloat16)
     second["model.embed_tokens.weight"] = torch.randn(128, 64).to(torch.bfloat16)
     second["model.layers.0.x.o_proj.weight"] = torch.randn(64, 64).to(torch.bfloat16)
@@ -85,3 +85,8 @@ def test_what_is_refused():
         SmallfloatConverter("mxfp4-pack-quantized").process({"a.weight": torch.zeros(4, 40)})
     with pytest.raises(ValueError, match="only wide floats are quantized"):
         SmallfloatConverter("float-quantized").process({"a.weight": torch.zeros(4, 32, dtype=torch.uint8)})
+    for how in ({"ignore": "lm_head"}, {"targets": "Linear"}):
+        with pytest.raises(TypeError, match=r"is a list of patterns, not a string: write \["):
+            SmallfloatConverter("float-quantized", **how)
+    with pytest.raises(ValueError, match="`nearest`"):
+        SmallfloatConverter("mxfp4-pack-quantized", scale_rule="nearest")

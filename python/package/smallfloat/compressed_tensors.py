@@ -8,7 +8,6 @@ exact value.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 import torch
@@ -18,7 +17,7 @@ from compressed_tensors.quantization.quant_scheme import preset_name_to_scheme
 from compressed_tensors.utils.match import match_quantizable_tensors
 
 from . import _core
-from ._config import recipe
+from ._config import patterns, recipe
 from .torch._memory import array_of, tensor_of
 
 __all__ = ["SmallfloatConverter"]
@@ -32,8 +31,16 @@ _FORMATS = {
     "mxfp4-pack-quantized": ("weight_packed", torch.uint8, torch.uint8, (2, 1), 32, "MXFP4A16"),
     "nvfp4-pack-quantized": ("weight_packed", torch.uint8, torch.float8_e4m3fn, (2, 1), 16, "NVFP4A16"),
 }
-# Engines join these into one matrix, which has one number.
-_JOINED = re.compile(r"(.*\.)(?:([qkv])|(gate|up))_proj$")
+# Engines join these into one matrix, which has one number; the command knows the same.
+_JOINED = (
+    ("q_proj", "k_proj", "v_proj"),
+    ("gate_proj", "up_proj"),
+    ("w1", "w3"),
+    ("query", "key", "value"),
+    ("q", "k", "v"),
+    ("wq", "wk", "wv"),
+    ("q_lin", "k_lin", "v_lin"),
+)
 
 
 class SmallfloatConverter(Converter):
@@ -58,7 +65,7 @@ class SmallfloatConverter(Converter):
 
     Notes
     -----
-    Query, key and value, and gate and up, share NVFP4's number of the tensor where they lie in one
+    Query, key and value, and gate and up, under the names of the usual architectures, share NVFP4's number of the tensor where they lie in one
     file.
     """
 
@@ -72,8 +79,10 @@ class SmallfloatConverter(Converter):
     ) -> None:
         if scheme not in _FORMATS:
             raise ValueError(f"scheme {scheme!r} is none of compressed-tensors' float formats: one of {', '.join(_FORMATS)}")
-        self.scheme, self.ignore, self.targets = scheme, list(ignore), list(targets)
+        self.scheme, self.ignore, self.targets = scheme, patterns(ignore, "ignore"), patterns(targets, "targets")
         self._recipe = recipe(scheme, scale_rule=scale_rule)
+        # Says at once what is wrong.
+        _core.Quantizer(self._recipe)
 
     def process(self, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """The tensors with codes and scales in the place of weights."""
@@ -134,8 +143,8 @@ class SmallfloatConverter(Converter):
             block = _FORMATS[self.scheme][4]
             if block and weight.shape[1] % block:
                 raise ValueError(f"{name}: has rows of {weight.shape[1]} elements, and {self.scheme} has whole blocks of {block}: ignore it")
-            joined = _JOINED.match(module) if self.scheme.startswith("nvfp4") else None
-            key = f"{joined[1]}{'qkv' if joined[2] else 'gate_up'} {weight.shape[1]} {weight.dtype}" if joined else module
+            joined = _joined(module) if self.scheme.startswith("nvfp4") else None
+            key = f"{joined} {weight.shape[1]} {weight.dtype}" if joined else module
             found.setdefault(key, []).append(module)
         return list(found.values())
 
@@ -157,3 +166,13 @@ class SmallfloatConverter(Converter):
             found.append({key: tensor.to(device) for key, tensor in stored.items()})
             at += weight.shape[0]
         return found
+
+
+def _joined(module: str) -> str | None:
+    """What the names of modules that are joined have in common."""
+    parts = module.split(".")
+    for i, part in enumerate(parts):
+        for names in _JOINED:
+            if part in names:
+                return ".".join([*parts[:i], ",".join(names), *parts[i + 1 :]])
+    return None
