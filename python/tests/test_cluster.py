@@ -129,6 +129,60 @@ def test_parts_and_biases():
             call(lazy, "e5m2")
 
 
+def test_plans_and_clients_of_another_kind_are_refused(tmp_path):
+    plan = sf.plan(checkpoint(tmp_path / "in", 1, 1 << 8), tmp_path / "out", "e4m3fn")
+    asynchronous = types.SimpleNamespace(gather=None, asynchronous=True)
+    for given, client, what in ((plan.json, None, "not str: Plan.read"), (plan, None, "not NoneType"), (plan, asynchronous, "is asynchronous")):
+        with pytest.raises(TypeError, match=what):
+            sfd.quantize_checkpoint(given, client)
+
+
+def test_what_is_wrong_is_said_before_anything_is_computed():
+    x = np.random.default_rng(3).standard_normal((8, 64)).astype(np.float32)
+    lazy = da.from_array(x, chunks=(4, 64))
+    for call, what in (
+        (lambda: sfd.encode(lazy, "e4m3fn", foo=1), "foo"),
+        (lambda: sfd.round(lazy, "e4m3fn", rounding="stochastic-a"), "needs a seed"),
+        (lambda: sfd.round(lazy, "e4m3fn", threads=2), "threads is not for Dask"),
+        (lambda: sfd.quantize(lazy, "mxfp4", threads=2), "threads is not for Dask"),
+        (lambda: sfd.encode(lazy.astype(complex), "e4m3fn"), "complex128"),
+        (lambda: sfd.decode(lazy, "e4m3fn"), "are uint8"),
+        (lambda: sfd.choose_bias(lazy, "e4m3fn"), "whose bias is data"),
+        (lambda: sfd.quantize(lazy, "mxfp4", rows=0), "at least 1, not 0"),
+        (lambda: sfd.round(lazy[lazy[:, 0] > 0], "e5m2", **HOW), "compute_chunk_sizes"),
+        *((lambda f=f: f(x, "e5m2"), "must be a Dask array, not ndarray") for f in (sfd.encode, sfd.quantize, sfd.choose_bias)),
+    ):
+        with pytest.raises((TypeError, ValueError), match=what):
+            call()
+
+
+def test_dtypes_and_masks_are_those_of_the_blocks():
+    whole = np.arange(12).reshape(6, 2)
+    rounded = sfd.round(da.from_array(whole, chunks=(3, 2)), "e4m3fn")
+    assert rounded.dtype == rounded.compute().dtype == sf.round(whole, "e4m3fn").dtype == np.float64
+    masked = sfd.encode(da.ma.masked_greater(da.from_array(whole * 1.0, chunks=(3, 2)), 4), "e4m3fn").compute()
+    assert np.array_equal(np.ma.getmaskarray(masked), whole > 4)
+
+
+def test_parts_that_would_not_be_the_whole_are_refused():
+    x = np.random.default_rng(4).standard_normal(96).astype(np.float32)
+    rows = da.from_array(np.tile(x, (48, 1)), chunks=(24, 96))
+    with pytest.raises(TypeError, match="share random words"):
+        sfd.quantize(rows, sf.Config("mxfp4", **HOW))
+    with pytest.raises(ValueError, match="divide the blocks of block:16x16: .* a multiple of 16"):
+        sfd.quantize(rows, "mxfp8-e4m3", granularity="block:16x16")
+    with pytest.raises(ValueError, match="a multiple of 4"):
+        sfd.quantize(rows.reshape(12, 4, 96).rechunk((6, 4, 96)), "mxfp8-e4m3", granularity="block:16x16")
+    with pytest.raises(ValueError, match="a multiple of 32"):
+        sfd.quantize(da.from_array(x, chunks=48), "mxfp8-e4m3")
+    with pytest.raises(ValueError, match="is one row"):
+        sfd.quantize(da.from_array(x, chunks=48), "cfloat8_1_4_3", granularity="channel")
+    for lazy, how in ((da.from_array(x, chunks=64), {}), (rows, {"granularity": "block:8x16"})):
+        parts = [part.compute().dequantize() for part in sfd.quantize(lazy, "mxfp8-e4m3", **how)]
+        assert len(parts) == 2
+        assert np.array_equal(np.concatenate(parts), sf.quantize(lazy.compute(), "mxfp8-e4m3", **how).dequantize())
+
+
 def test_examples():
     failed, tried = doctest.testmod(sfd)
     assert failed == 0 and tried >= 2
@@ -148,4 +202,6 @@ def test_ray_by_a_stand_in(tmp_path, monkeypatch):
     source = checkpoint(tmp_path / "in", 2, 1 << 12)
     plan = sf.plan(source, tmp_path / "out", "e4m3fn")
     assert sfr.quantize_checkpoint(plan, retries=2)["totals"]["quantized"] == 2
+    with pytest.raises(TypeError, match="not str: Plan.read"):
+        sfr.quantize_checkpoint(plan.json)
     assert asked == [{"num_cpus": 1, "max_retries": 2, "retry_exceptions": True}]

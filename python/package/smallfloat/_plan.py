@@ -57,6 +57,12 @@ class Plan:
         the whole report."""
         return json.loads(_core.finalize_plan(self.json, digests))
 
+    @staticmethod
+    def check(plan: Any) -> None:
+        """Refuses what is no plan."""
+        if not isinstance(plan, Plan):
+            raise TypeError(f"plan must be a Plan of smallfloat.plan, not {type(plan).__name__}: Plan.read reads one from a file")
+
     def __repr__(self) -> str:
         return f"Plan({self.tensors} tensors in {self.shards} shards, to {self.output!r})"
 

@@ -65,8 +65,8 @@ class SmallfloatConverter(Converter):
 
     Notes
     -----
-    Query, key and value, and gate and up, under the names of the usual architectures, share NVFP4's number of the tensor where they lie in one
-    file.
+    Query, key and value, and gate and up, under the names of the usual architectures, share NVFP4's
+    number of the tensor where they lie in one file.
     """
 
     def __init__(

@@ -9,11 +9,13 @@ array([56, 56, 56, 56, 56, 56], dtype=uint8)
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, Callable
 
 import numpy as np
 
 from . import _core, _quantized
+from ._config import Config, block_of
 from ._core import Format
 from ._interop import number_dtype
 from ._plan import Plan
@@ -48,6 +50,11 @@ def quantize_checkpoint(
     threads : int, optional
         Threads of a task; one, since Dask runs as many tasks as there are threads.
     """
+    Plan.check(plan)
+    if not hasattr(client, "gather"):
+        raise TypeError(f"client must be a distributed.Client, not {type(client).__name__}")
+    if client.asynchronous:
+        raise TypeError("client is asynchronous, and this function waits for the shards: give Client(address)")
     futures = client.map(
         _apply,
         range(plan.shards),
@@ -69,8 +76,19 @@ def _first_element(block_info: Any, shape: tuple[int, ...]) -> int:
     return rows * math.prod(shape[1:])
 
 
-def _by_blocks(function: Callable[..., Any], x: Any, fmt: Any, dtype: Any, how: dict[str, Any]) -> Any:
+def _check(x: Any, how: dict[str, Any]) -> None:
+    """Refuses what is no Dask array, and what is chosen here."""
+    import dask.array
+
+    if not isinstance(x, dask.array.Array):
+        raise TypeError(f"x must be a Dask array, not {type(x).__name__}: the function of this name in smallfloat takes others")
+    if "threads" in how:
+        raise TypeError("threads is not for Dask arrays: each block takes one thread, and Dask as many blocks as it has")
+
+
+def _by_blocks(function: Callable[..., Any], x: Any, fmt: Any, how: dict[str, Any]) -> Any:
     fmt = fmt if isinstance(fmt, Format) else Format(fmt)
+    _check(x, how)
     if "return_flags" in how or "out" in how:
         raise TypeError("return_flags and out are not for Dask arrays, whose blocks come one by one")
     if how.get("words") is not None:
@@ -81,31 +99,33 @@ def _by_blocks(function: Callable[..., Any], x: Any, fmt: Any, dtype: Any, how: 
             "stochastic rounding of a Dask array needs chunks that are whole along all axes but the first: "
             "rechunk it with x.rechunk({0: 'auto', **{axis: -1 for axis in range(1, x.ndim)}})"
         )
+    if stochastic and any(math.isnan(rows) for rows in x.shape):
+        raise ValueError("stochastic rounding of a Dask array needs to know how large its chunks are: x.compute_chunk_sizes() finds out")
+    # Says at once what is wrong, and what becomes of the dtype; masked arrays stay masked.
+    made = np.asanyarray(function(np.zeros_like(x._meta), fmt, threads=1, **how))
     start, shape = how.pop("first_element", 0), x.shape
 
     def block(values: Any, block_info: Any = None) -> Any:
         place = {"first_element": start + _first_element(block_info, shape)} if stochastic else {}
-        return np.asarray(function(values, fmt, threads=1, **how, **place))
+        return np.asanyarray(function(values, fmt, threads=1, **how, **place))
 
-    return x.map_blocks(block, dtype=dtype, meta=np.empty((0,) * x.ndim, dtype))
+    return x.map_blocks(block, dtype=made.dtype, meta=made)
 
 
 def encode(x: Any, fmt: Any, **how: Any) -> Any:
     """`smallfloat.encode` of a Dask array, block by block: the codes of the whole, whatever the
     blocks."""
-    fmt = fmt if isinstance(fmt, Format) else Format(fmt)
-    return _by_blocks(_core.encode, x, fmt, fmt.dtype, how)
+    return _by_blocks(_core.encode, x, fmt, how)
 
 
 def round(x: Any, fmt: Any, **how: Any) -> Any:
     """`smallfloat.round` of a Dask array, block by block."""
-    return _by_blocks(_core.round, x, fmt, x.dtype, how)
+    return _by_blocks(_core.round, x, fmt, how)
 
 
 def decode(codes: Any, fmt: Any, *, dtype: Any = np.float32, **how: Any) -> Any:
     """`smallfloat.decode` of a Dask array, block by block."""
-    dtype = number_dtype(dtype)
-    return _by_blocks(_core.decode, codes, fmt, dtype, {**how, "dtype": dtype})
+    return _by_blocks(_core.decode, codes, fmt, {**how, "dtype": number_dtype(dtype)})
 
 
 def choose_bias(x: Any, fmt: Any, policy: str | int = "amax") -> Any:
@@ -123,10 +143,14 @@ def choose_bias(x: Any, fmt: Any, policy: str | int = "amax") -> Any:
     """
     import dask
 
+    _check(x, {})
     if isinstance(policy, str) and policy.partition(":")[0] != "amax":
         raise ValueError(
             f"policy={policy!r} needs all elements at once: take 'amax' or a number, or smallfloat.choose_bias(x.compute(), ...)"
         )
+
+    # Says at once what is wrong.
+    _core.choose_bias(np.zeros(1), fmt, policy)
 
     @dask.delayed(pure=True)  # type: ignore[untyped-decorator]
     def largest(block: Any) -> float:
@@ -145,7 +169,7 @@ def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, rows: int | None = None, **h
     Each part is what `smallfloat.quantize` makes of these rows: scales and biases never reach over
     the border of a part. For schemes with blocks along rows or a scale per channel the parts
     together are therefore the quantized whole; a bias or a scale of a whole tensor is that of the
-    part, so it is refused unless there is one part.
+    part, so it is refused unless there is one part; so are parts that divide blocks.
 
     Parameters
     ----------
@@ -170,15 +194,20 @@ def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, rows: int | None = None, **h
     """
     import dask
 
+    _check(x, how)
+    if isinstance(fmt, Config):
+        fmt, how = fmt.fmt, {**fmt.how, **how}
     if how.get("seed") is not None:
         raise TypeError("parts of a tensor would share random words: seed is not for dask.quantize")
+    if rows is not None and operator.index(rows) < 1:
+        raise ValueError(f"rows must be at least 1, not {rows}")
     if rows is not None:
         x = x.rechunk((rows, *x.shape[1:]))
     if any(len(chunks) > 1 for chunks in x.chunks[1:]):
         raise ValueError("quantize needs chunks that are whole along all axes but the first: give rows, how many a part has")
     parts = x.to_delayed().reshape(-1).tolist()
     # What shares a scale is decided by the recipe: asked of a part of the same width.
-    probe = _quantized.quantize(np.ones((1, *x.shape[1:]), np.float32), fmt, **how)
+    probe = _quantized.quantize(np.ones((1, *x.shape[1:])[: x.ndim], x.dtype), fmt, **how)
     if len(parts) > 1 and (probe.granularity == "tensor" and (probe.scales is not None or probe.biases is not None)):
         raise ValueError(
             f"{fmt} with granularity 'tensor' has one scale or bias for all rows: take one with 'channel' or blocks, "
@@ -186,6 +215,15 @@ def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, rows: int | None = None, **h
         )
     if len(parts) > 1 and probe.has_global_scale:
         raise ValueError(f"{fmt} has a scale that all rows share: take one chunk")
+    if len(parts) > 1 and x.ndim == 1 and probe.granularity == "channel":
+        raise ValueError("an array with one dimension is one row, which has one scale or bias: take blocks, or one chunk")
+    # An array with one dimension is divided along its row.
+    height, width = block_of(probe.granularity) or (1, 1)
+    unit, inner = (width, 1) if x.ndim == 1 else (height, math.prod(x.shape[1:-1]))
+    if unit > 1 and any(chunk * inner % unit for chunk in x.chunks[0][:-1]):
+        raise ValueError(
+            f"parts would divide the blocks of {probe.granularity}: chunks along the first axis need a multiple of {unit // math.gcd(unit, inner)}"
+        )
 
     @dask.delayed(pure=True)  # type: ignore[untyped-decorator]
     def part(block: Any) -> QuantizedTensor:

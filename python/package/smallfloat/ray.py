@@ -31,6 +31,8 @@ def quantize_checkpoint(
         More options of ``ray.remote``.
     """
 
+    Plan.check(plan)
+
     def apply(shard: int, plan: str) -> int:
         Plan(plan).apply(shard, verify=verify, threads=threads)
         return shard
