@@ -352,3 +352,26 @@ def test_a_folder_of_another_layout_has_more_than_weights(tmp_path):
         sftr.from_pretrained(transformers.AutoModelForCausalLM, tmp_path / "fp8", torch_dtype=torch.float16)
     with pytest.raises(FileNotFoundError, match="the folder does not exist, make it first"):
         sftr.save_pretrained(model, tmp_path / "none" / "fp8", "fp8")
+
+
+def test_codes_and_their_scales_are_in_one_file(tmp_path):
+    model = llama()
+    sftr.quantize_(model, "nvfp4")
+    for size in range(6, 24):
+        folder = tmp_path / str(size)
+        sftr.save_pretrained(model, folder, max_shard_size=f"{size}KB")
+        values = sf.load_values(folder)
+        for name in sft.entries(model):
+            module, _, weight = name.rpartition(".")
+            assert torch.equal(getattr(model.get_submodule(module), weight), torch.from_numpy(values[name]))
+        index = json.loads((folder / "model.safetensors.index.json").read_text())["weight_map"]
+        held = {name: path.name for path in folder.glob("*.safetensors") for name in safe_open(path, "pt").keys()}
+        assert index == held and same_state(model, transformers.AutoModelForCausalLM.from_pretrained(folder))
+
+
+def test_models_of_other_classes_are_refused(tmp_path):
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4))
+    for call in (lambda: sftr.quantize_(net, "mxfp4"), lambda: sftr.save_pretrained(net, tmp_path / "small")):
+        with pytest.raises(TypeError, match="a PreTrainedModel of transformers, not Sequential"):
+            call()
+    assert not sft.entries(net)

@@ -169,7 +169,7 @@ def _of_files(paths: Iterable[str]) -> dict[str, Any]:
 def _names_in_files(model: PreTrainedModel) -> tuple[dict[str, str], set[str]]:
     """The names in files of the tensors that are the same there, by their names in the model; and
     all names in files. Some models join tensors of their files into one."""
-    state = {name: tensor.to("meta") for name, tensor in model.state_dict().items()}
+    state = {name: tensor.to("meta") for name, tensor in model.state_dict().items() if isinstance(tensor, torch.Tensor)}
     own = {id(tensor): name for name, tensor in state.items()}
     stored = revert_weight_conversion(model, dict(state))
     return {own[id(tensor)]: name for name, tensor in stored.items() if id(tensor) in own}, set(stored)
@@ -197,12 +197,7 @@ def _placed(tensors: Mapping[str, Any], model: PreTrainedModel) -> tuple[dict[st
 
 def _check_files(paths: Iterable[str], model: PreTrainedModel, names: Mapping[str, Sequence[str]]) -> None:
     """Refuses files that lack codes or scales, in whose place there would be numbers by chance."""
-    from safetensors import safe_open
-
-    held: set[str] = set()
-    for path in paths:
-        with safe_open(path, framework="pt") as file:
-            held |= set(file.keys())
+    held = {name for path in paths for name in _tensors_of(path)}
     for name, candidates in names.items() if held else ():
         stem = next((candidate for candidate in candidates if candidate in held), None)
         module, _, weight = name.rpartition(".")
@@ -226,6 +221,12 @@ def _share_scales(model: PreTrainedModel) -> None:
             module._buffers[part] = scale
 
 
+def _check(model: Any) -> None:
+    """Refuses what has no `save_pretrained` and no configuration."""
+    if not isinstance(model, PreTrainedModel):
+        raise TypeError(f"model must be a PreTrainedModel of transformers, not {type(model).__name__}: smallfloat.torch takes others")
+
+
 def _describe(model: PreTrainedModel) -> None:
     """Lets `save_pretrained` tell that weights are codes."""
     if not isinstance(getattr(model, "hf_quantizer", None), SmallfloatQuantizer):
@@ -236,6 +237,7 @@ def _describe(model: PreTrainedModel) -> None:
 
 def quantize_(model: PreTrainedModel, config: Any, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Report:
     """`smallfloat.torch.quantize_` for a model that `save_pretrained` is to write."""
+    _check(model)
     report = _quantize_(model, config, include=include, exclude=exclude)
     _describe(model)
     return report
@@ -307,6 +309,7 @@ def save_pretrained(model: PreTrainedModel, folder: Any, layout: str | None = No
         With a layout those of `smallfloat.quantize_file`, whose report is returned; else those of
         the model's own `save_pretrained`.
     """
+    _check(model)
     folder, stored = os.fsdecode(folder), entries(model)
     if stored:
         _describe(model)
@@ -336,19 +339,39 @@ def _tell_files(folder: Any, stored: Mapping[str, Mapping[str, Any]], wide: Mapp
     """Writes into the files of a folder how the codes in them lie, with their digests, as native
     containers have it, and floats in the place of those in `wide`."""
     wide = wide or {}
-    parts = {name + suffix for name in wide for suffix in ("", "_bias", "_scale", "_global_scale")}
-    for path in sorted(Path(folder).glob("*.safetensors")):
-        metadata, tensors = _core.read_tensors(str(path))
-        floats = [_raw(name, wide[name].cpu()) for name, *_ in tensors if name in wide]
-        tensors = [tensor for tensor in tensors if tensor[0] not in parts] + floats
+    parts = {name + suffix for name in wide for suffix in ("", *_SUFFIXES)}
+    paths = sorted(Path(folder).glob("*.safetensors"))
+    at = {name: path.name for path in paths for name in _tensors_of(path)}
+    # Where transformers began a file between codes and their scales, these go to the codes.
+    whole = {name + suffix: at[name] for name in stored.keys() & at.keys() for suffix in _SUFFIXES if name + suffix in at}
+    stray = {name: file for name, file in whole.items() if at[name] != file}
+    sources = [path for path in paths if path.name in {at[name] for name in stray}]
+    moved = [tensor for path in sources for tensor in _core.read_tensors(str(path))[1] if tensor[0] in stray.keys() - parts]
+    for path in paths:
+        metadata, held = _core.read_tensors(str(path))
+        tensors = [tensor for tensor in held if tensor[0] not in parts | stray.keys()]
+        tensors += [_raw(name, wide[name].cpu()) for name, *_ in held if name in wide]
+        tensors += [tensor for tensor in moved if stray[tensor[0]] == path.name]
         said = {}
         for name, _, _, data in tensors:
             if name in stored and name not in wide:
                 entry = {key: value for key, value in stored[name].items() if key not in ("dtype", "weight")}
                 said[name] = {**entry, "sha256": hashlib.sha256(data).hexdigest()}
-        if said or floats:
-            own = [("smallfloat.version", "1"), ("smallfloat.tensors", json.dumps(said))]
+        own = [("smallfloat.version", "1"), ("smallfloat.tensors", json.dumps(said))] if said else []
+        if said or tensors != held:
             _core.write_tensors(str(path), tensors, [*metadata, *own], True)
+    for path in Path(folder).glob("*.safetensors.index*.json") if stray or wide else ():
+        index = json.loads(path.read_text(encoding="utf-8"))
+        files = {name: stray.get(name, file) for name, file in index["weight_map"].items() if name in wide or name not in parts}
+        path.write_text(json.dumps({**index, "weight_map": files}, indent=2) + "\n", encoding="utf-8")
+
+
+def _tensors_of(path: Any) -> list[str]:
+    """The names of the tensors in a file."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        return list(file.keys())
 
 
 def _tensor(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
