@@ -1,6 +1,8 @@
 """transformers. Run by `scripts/evidence/python-torch`."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -30,6 +32,12 @@ def gpt2():
     torch.manual_seed(1)
     config = transformers.GPT2Config(vocab_size=120, n_embd=64, n_layer=2, n_head=4, n_positions=32)
     return transformers.GPT2LMHeadModel(config).eval()
+
+
+def test_an_older_transformers_is_named():
+    program = "import transformers; transformers.__version__ = '4.57.1'; import smallfloat.transformers"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.stderr.splitlines()[-1] == "ImportError: smallfloat.transformers needs transformers 5 or later, and this is 4.57.1"
 
 
 TOKENS = torch.arange(24).reshape(2, 12)

@@ -20,6 +20,11 @@ from typing import Any
 
 import numpy as np
 import torch
+import transformers
+
+if int(transformers.__version__.split(".")[0]) < 5:
+    raise ImportError(f"smallfloat.transformers needs transformers 5 or later, and this is {transformers.__version__}")
+
 from transformers import AutoConfig, GenerationConfig, PreTrainedModel
 from transformers.core_model_loading import revert_weight_conversion
 from transformers.quantizers import HfQuantizer, register_quantization_config, register_quantizer
