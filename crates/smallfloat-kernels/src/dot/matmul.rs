@@ -27,8 +27,8 @@ const B_PANEL: usize = 4 << 20;
 const TILE_ROWS: usize = 6;
 /// Rows of B in the widest tile.
 const TILE_COLUMNS: usize = 8;
-/// The longest rows whose products are faster with B's rows side by side, where it is only the
-/// machine that asks for it: of longer ones, six of A leave the first cache.
+/// The longest rows of one block whose products are faster with B's rows side by side: six longer
+/// rows of A do not fit into the first cache.
 const LONGEST_BY_COLUMNS: usize = 1024;
 
 /// Codes in rows of one length.
@@ -216,7 +216,8 @@ fn side_by_side<const WIDTH: usize>(rows: &[f32], values: &mut [f32], stride: us
     let (steps, _) = values.as_chunks_mut::<WIDTH>().0.as_chunks_mut::<LANES>();
     for (i, step) in steps.iter_mut().enumerate() {
         for lane in 0..WIDTH {
-            let Some(elements) = rows[lane * stride + i * LANES..].first_chunk::<LANES>() else { return };
+            let elements = rows[lane * stride + i * LANES..].first_chunk::<LANES>();
+            let elements = elements.expect("a stride has whole steps");
             for j in 0..LANES {
                 step[j][lane] = elements[j];
             }
@@ -254,8 +255,9 @@ fn by_columns(
             level.vectorize(
                 #[inline(always)]
                 || match width {
+                    8 => side_by_side::<8>(rows, values, stride),
                     16 => side_by_side::<16>(rows, values, stride),
-                    _ => side_by_side::<8>(rows, values, stride),
+                    _ => unreachable!("vectors have 8 or 16 lanes"),
                 },
             );
         });
@@ -314,7 +316,7 @@ fn add_scaled(sums: &[f32], [x, y]: [&[f32]; 2], results: &mut [f32]) {
 #[inline(always)]
 fn add_scaled_rows<const WIDTH: usize>(sums: &[f32], [x, y]: [&[f32]; 2], results: &mut [f32]) {
     let (sums, results) = (sums.as_chunks::<WIDTH>().0, results.as_chunks_mut::<WIDTH>().0);
-    let Some(y) = y.first_chunk::<WIDTH>() else { return };
+    let y = y.first_chunk::<WIDTH>().expect("a scale for each column");
     for ((sums, results), x) in sums.iter().zip(results).zip(x) {
         for column in 0..WIDTH {
             results[column] += sums[column] * x * y[column];
