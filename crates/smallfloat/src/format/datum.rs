@@ -7,7 +7,8 @@ use core::fmt;
 /// The exact meaning of a code.
 ///
 /// Finite data are canonical: the significand is odd, or 0 with exponent 0. So equality is equality
-/// of values, with −0 and 0, and NaNs of either sign, told apart.
+/// of values, with −0 and 0, and NaNs of either sign, told apart. The basic operations are right
+/// for every exponent of an `i32`, far beyond those of formats.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Datum {
     /// Not a number; some formats have NaNs of both signs.
@@ -64,7 +65,7 @@ impl Datum {
 
     /// Returns (−1)^negative · significand · 2^exponent, made canonical.
     ///
-    /// Operations take exponents of −2^29 to 2^29; those of formats lie far inside.
+    /// An exponent that would not fit after that is `i32::MAX`, far beyond every format.
     pub const fn finite(negative: bool, significand: u64, exponent: i32) -> Self {
         if significand == 0 {
             return Self::Finite { negative, significand, exponent: 0 };
@@ -121,6 +122,16 @@ impl Datum {
         }
     }
 
+    /// As [`exponent_of_leading_bit`](Self::exponent_of_leading_bit), where it does not fit too.
+    pub(crate) const fn leading_bit(&self) -> i64 {
+        match *self {
+            Self::Finite { significand, exponent, .. } if significand != 0 => {
+                exponent as i64 + significand.ilog2() as i64
+            }
+            _ => 0,
+        }
+    }
+
     /// Returns the order of the extended reals; `None` where a NaN is compared. −0 equals 0.
     pub const fn compare(&self, other: &Self) -> Option<Ordering> {
         if self.is_nan() || other.is_nan() {
@@ -158,7 +169,7 @@ impl Datum {
                 Self::Finite { significand: a, exponent: ea, .. },
                 Self::Finite { significand: b, exponent: eb, .. },
             ) => {
-                let (la, lb) = (ea as i64 + a.ilog2() as i64, eb as i64 + b.ilog2() as i64);
+                let (la, lb) = (self.leading_bit(), other.leading_bit());
                 if la != lb {
                     return if la < lb { Ordering::Less } else { Ordering::Greater };
                 }

@@ -1,6 +1,5 @@
 //! Sums and products, and both at once.
 
-use crate::cast::signed;
 use crate::format::datum::Datum;
 use crate::ops::{Outcome, Semantics};
 use crate::projection::exact::Exact;
@@ -23,13 +22,14 @@ pub const fn subtract(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
 /// Returns x · y. 0 · ∞ is NaN.
 #[inline]
 pub const fn multiply(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
-    Outcome::new(multiply_exact(semantics.operand(x), semantics.operand(y)))
+    let (product, scale) = multiply_exact(semantics.operand(x), semantics.operand(y));
+    Outcome::new(product.scaled(scale))
 }
 
 /// Returns x · y + z, rounded once.
 pub const fn fma(x: Datum, y: Datum, z: Datum, semantics: Semantics) -> Outcome {
-    let product = multiply_exact(semantics.operand(x), semantics.operand(y));
-    Outcome::new(add_exact(product, Exact::from_datum(semantics.operand(z))))
+    let (product, scale) = multiply_exact(semantics.operand(x), semantics.operand(y));
+    Outcome::new(add_scaled(product, scale, Exact::from_datum(semantics.operand(z))))
 }
 
 /// Returns x + y + z, rounded once (P3109's FAA).
@@ -39,16 +39,14 @@ pub const fn add_add(x: Datum, y: Datum, z: Datum, semantics: Semantics) -> Outc
     let (x, y) = if has_lower_leading_bit(&x, &y) { (y, x) } else { (x, y) };
     let (y, z) = if has_lower_leading_bit(&y, &z) { (z, y) } else { (y, z) };
     let (x, y) = if has_lower_leading_bit(&x, &y) { (y, x) } else { (x, y) };
-    let far = all_finite(&x, &y, &z)
-        && !y.is_zero()
-        && x.exponent_of_leading_bit() - y.exponent_of_leading_bit() > FAR;
+    let far = all_finite(&x, &y, &z) && !y.is_zero() && x.leading_bit() - y.leading_bit() > FAR;
     let [x, y, z] = [Exact::from_datum(x), Exact::from_datum(y), Exact::from_datum(z)];
     Outcome::new(if far { add_exact(x, add_exact(y, z)) } else { add_exact(add_exact(x, y), z) })
 }
 
 /// Two significands of 64 bits whose leading bits lie no farther apart than this have an exact sum
 /// in 127 bits.
-const FAR: i32 = 60;
+const FAR: i64 = 60;
 
 const fn all_finite(x: &Datum, y: &Datum, z: &Datum) -> bool {
     x.is_finite() && y.is_finite() && z.is_finite()
@@ -58,13 +56,14 @@ const fn has_lower_leading_bit(x: &Datum, y: &Datum) -> bool {
     if y.is_zero() || !x.is_finite() {
         return false;
     }
-    x.is_zero() || !y.is_finite() || x.exponent_of_leading_bit() < y.exponent_of_leading_bit()
+    x.is_zero() || !y.is_finite() || x.leading_bit() < y.leading_bit()
 }
 
+/// Returns x · y over 2^scale, and the scale: 0 but where the product's exponent does not fit.
 #[inline]
-const fn multiply_exact(x: Datum, y: Datum) -> Exact {
+pub(crate) const fn multiply_exact(x: Datum, y: Datum) -> (Exact, i32) {
     let negative = x.is_negative() != y.is_negative();
-    match (x, y) {
+    let product = match (x, y) {
         (Datum::Nan { negative }, _) | (_, Datum::Nan { negative }) => Exact::Nan { negative },
         (Datum::Infinite { .. }, other) | (other, Datum::Infinite { .. }) => {
             if other.is_zero() {
@@ -76,13 +75,22 @@ const fn multiply_exact(x: Datum, y: Datum) -> Exact {
         (
             Datum::Finite { significand: a, exponent: p, .. },
             Datum::Finite { significand: b, exponent: q, .. },
-        ) => Exact::finite(negative, a as u128 * b as u128, p + q),
-    }
+        ) => {
+            let exponent = p.saturating_add(q);
+            return (Exact::finite(negative, a as u128 * b as u128, exponent), q - (exponent - p));
+        }
+    };
+    (product, 0)
 }
 
 /// The sum of two exact values, the smaller of which may carry a sticky bit. It is exact, or
 /// truncated toward zero to at least 125 bits and marked.
-pub(crate) const fn add_exact(x: Exact, y: Exact) -> Exact {
+const fn add_exact(x: Exact, y: Exact) -> Exact {
+    add_scaled(x, 0, y)
+}
+
+/// x · 2^scale + y.
+const fn add_scaled(x: Exact, scale: i32, y: Exact) -> Exact {
     let (x_negative, a, p, x_sticky) = match (x, y) {
         (Exact::Nan { negative }, _) | (_, Exact::Nan { negative }) => {
             return Exact::Nan { negative };
@@ -96,29 +104,30 @@ pub(crate) const fn add_exact(x: Exact, y: Exact) -> Exact {
         (Exact::Cancelled, other) if !other.is_zero() => return other,
         (Exact::Cancelled, _) => return Exact::Cancelled,
         (Exact::Finite { negative, significand, exponent, sticky }, _) => {
-            (negative, significand, exponent, sticky)
+            (negative, significand, exponent as i64 + scale as i64, sticky)
         }
     };
     let Exact::Finite { negative: y_negative, significand: b, exponent: q, sticky: y_sticky } = y else {
-        return if a == 0 { Exact::Cancelled } else { x };
+        return if a == 0 { Exact::Cancelled } else { x.scaled(scale) };
     };
     if a == 0 || b == 0 {
         return match (a == 0, b == 0) {
             (true, true) if x_negative != y_negative => Exact::Cancelled,
             (true, _) => y,
-            (false, _) => x,
+            (false, _) => x.scaled(scale),
         };
     }
+    let q = q as i64;
     let subtracts = x_negative != y_negative;
     if (a | b) >> 64 == 0 && !x_sticky && !y_sticky && p.abs_diff(q) <= 62 {
         // Near terms: integers in the smaller unit, of at most 126 bits.
         let unit = if p < q { p } else { q };
         let (a, b) = (a << p.abs_diff(unit), b << q.abs_diff(unit));
         return match (subtracts, a >= b) {
-            (false, _) => Exact::finite(x_negative, a + b, unit),
+            (false, _) => Exact::clamped(x_negative, a + b, unit, false),
             (true, _) if a == b => Exact::Cancelled,
-            (true, true) => Exact::finite(x_negative, a - b, unit),
-            (true, false) => Exact::finite(y_negative, b - a, unit),
+            (true, true) => Exact::clamped(x_negative, a - b, unit, false),
+            (true, false) => Exact::clamped(y_negative, b - a, unit, false),
         };
     }
     // Leading bits at 126, so that a sum can't overflow.
@@ -127,7 +136,7 @@ pub(crate) const fn add_exact(x: Exact, y: Exact) -> Exact {
     let swap = q > p || (q == p && b > a);
     let (negative, a, p, b, q) = if swap { (y_negative, b, q, a, p) } else { (x_negative, a, p, b, q) };
 
-    let distance = (p - q).unsigned_abs();
+    let distance = p.abs_diff(q);
     let (aligned, lost) =
         if distance >= 128 { (0, true) } else { (b >> distance, (b >> distance) << distance != b) };
     let sticky = lost || x_sticky || y_sticky;
@@ -140,15 +149,15 @@ pub(crate) const fn add_exact(x: Exact, y: Exact) -> Exact {
     if significand == 0 && !sticky {
         return Exact::Cancelled;
     }
-    Exact::Finite { negative, significand, exponent: p, sticky }
+    Exact::clamped(negative, significand, p, sticky)
 }
 
 /// Returns the value with its leading bit at 126.
-const fn normalized(significand: u128, exponent: i32) -> (u128, i32) {
+const fn normalized(significand: u128, exponent: i64) -> (u128, i64) {
     let leading = significand.leading_zeros();
     if leading == 0 {
         // Only sums have 128 bits, and their last place is then far below any destination's.
         return (significand >> 1 | significand & 1, exponent + 1);
     }
-    (significand << (leading - 1), exponent - signed(leading - 1))
+    (significand << (leading - 1), exponent - (leading - 1) as i64)
 }

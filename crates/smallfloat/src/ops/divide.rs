@@ -1,6 +1,5 @@
 //! Quotients, remainders and roots.
 
-use crate::cast::signed;
 use crate::format::datum::Datum;
 use crate::ops::{Outcome, Semantics};
 use crate::projection::exact::Exact;
@@ -47,8 +46,8 @@ pub(crate) const fn quotient(negative: bool, (a, p): (u64, i32), (b, q): (u64, i
     // a / b < 2, so the first digit of (a / 2) / b fits in 64 bits.
     let (high, rest) = ((a << 63) / b, (a << 63) % b);
     let (low, rest) = ((rest << 64) / b, (rest << 64) % b);
-    let exponent = p - q - signed(a_zeros) + signed(b_zeros) - 127;
-    Exact::Finite { negative, significand: high << 64 | low, exponent, sticky: rest != 0 }
+    let exponent = p as i64 - q as i64 - a_zeros as i64 + b_zeros as i64 - 127;
+    Exact::clamped(negative, high << 64 | low, exponent, rest != 0)
 }
 
 /// Returns IEEE 754's remainder: x − n·y for the integer n nearest x / y, even on a tie. Exact. A
@@ -74,16 +73,16 @@ const fn modulo(x: Datum, y: Datum, semantics: Semantics, nearest: bool) -> Outc
             Datum::Finite { significand: b, exponent: q, .. },
         ) => {
             // A divisor more than twice as large leaves x.
-            if y.exponent_of_leading_bit() > x.exponent_of_leading_bit() + 1 {
+            if y.leading_bit() > x.leading_bit() + 1 {
                 return Outcome::datum(x);
             }
             // Both in units of the smaller exponent: the divisor has at most one bit more than x,
             // or its own 64.
-            let (dividend_shift, divisor_shift) = if p > q { (p - q, 0) } else { (0, q - p) };
             let unit = if p < q { p } else { q };
+            let (dividend_shift, divisor_shift) = (p.abs_diff(unit), q.abs_diff(unit));
             let divisor = (b as u128) << divisor_shift;
             // Modulo twice the divisor: the quotient's last bit decides ties.
-            let rest = shifted_modulo(a, dividend_shift.unsigned_abs(), 2 * divisor);
+            let rest = shifted_modulo(a, dividend_shift, 2 * divisor);
             let (odd, rest) = if rest >= divisor { (true, rest - divisor) } else { (false, rest) };
             let up = nearest && (2 * rest > divisor || (2 * rest == divisor && odd));
             if up {
@@ -132,7 +131,7 @@ const fn root(a: u64, p: i32) -> Exact {
     // An even exponent and the leading bit in the upper pair: a in [2^126, 2^128) · 2^p.
     let zeros = (a as u128).leading_zeros();
     let zeros = zeros - (zeros + p.unsigned_abs()) % 2;
-    let (mut radicand, p) = ((a as u128) << zeros, p - signed(zeros));
+    let (mut radicand, p) = ((a as u128) << zeros, p as i64 - zeros as i64);
     let (mut root, mut rest, mut digits) = (0_u128, 0_u128, 0);
     while digits < BITS {
         rest = rest << 2 | radicand >> 126;
@@ -147,6 +146,5 @@ const fn root(a: u64, p: i32) -> Exact {
     }
     // 64 pairs of digits before the point of the radicand, `BITS` of the root: no digit of the
     // radicand is left.
-    let exponent = p / 2 + 64 - signed(BITS);
-    Exact::Finite { negative: false, significand: root, exponent, sticky: rest != 0 }
+    Exact::clamped(false, root, p / 2 + 64 - BITS as i64, rest != 0)
 }

@@ -2,14 +2,15 @@
 
 use crate::format::datum::Datum;
 use crate::natural::Natural;
-use crate::ops;
-use crate::ops::{Outcome, Semantics};
+use crate::ops::Outcome;
+use crate::ops::add::multiply_exact;
 use crate::projection::exact::Exact;
 
 /// An exact sum of data and products: positive and negative terms as two integers of any size over
 /// one power of two.
 ///
-/// Any order of additions gives the same sum. ∞ with −∞, 0 · ∞ and NaN give NaN.
+/// Any order of additions gives the same sum. ∞ with −∞, 0 · ∞ and NaN give NaN. It takes as many
+/// bits of memory as lie between the leading bit of the largest term and the last of the smallest.
 ///
 /// ```
 /// use smallfloat::{Datum, formats::BINARY32, ops::Sum, project};
@@ -28,7 +29,7 @@ pub struct Sum {
     positive: Natural,
     negative: Natural,
     /// The exponent of the last place of all of them.
-    unit: i32,
+    unit: i64,
     nan: bool,
     infinite: [bool; 2],
     /// Whether a term was +0, and whether one was −0.
@@ -62,7 +63,8 @@ impl Sum {
 
     /// Adds the product of two data, exactly.
     pub fn add_product(&mut self, x: Datum, y: Datum) {
-        self.add_exact(ops::multiply(x, y, Semantics::Ieee).exact);
+        let (product, scale) = multiply_exact(x, y);
+        self.add_scaled(product, scale);
     }
 
     /// Adds an exact value.
@@ -71,6 +73,12 @@ impl Sum {
     /// If the value was truncated (its sticky bit is set): it would not be exact.
     #[inline]
     pub fn add_exact(&mut self, x: Exact) {
+        self.add_scaled(x, 0);
+    }
+
+    /// Adds an exact value times 2^scale.
+    #[inline]
+    fn add_scaled(&mut self, x: Exact, scale: i32) {
         match x {
             Exact::Nan { .. } => self.nan = true,
             Exact::Infinite { negative } => self.infinite[usize::from(negative)] = true,
@@ -78,6 +86,7 @@ impl Sum {
             Exact::Finite { negative, significand: 0, .. } => self.zeros[usize::from(negative)] = true,
             Exact::Finite { negative, significand, exponent, sticky } => {
                 assert!(!sticky, "a truncated value can't be summed exactly");
+                let exponent = i64::from(exponent) + i64::from(scale);
                 if !self.add_word(negative, significand, exponent) {
                     self.add_natural(negative, significand, exponent);
                 }
@@ -86,26 +95,26 @@ impl Sum {
     }
 
     /// Adds a term to the integers, where the words' sum goes first.
-    fn add_natural(&mut self, negative: bool, significand: u128, exponent: i32) {
+    fn add_natural(&mut self, negative: bool, significand: u128, exponent: i64) {
         if let Some([positive, negative]) = self.words.take() {
             self.positive = Natural::from_u128(positive);
             self.negative = Natural::from_u128(negative);
         }
         if exponent < self.unit {
-            let shift = u64::from(self.unit.abs_diff(exponent));
+            let shift = self.unit.abs_diff(exponent);
             self.positive.shift_left(shift);
             self.negative.shift_left(shift);
             self.unit = exponent;
         }
         let side = if negative { &mut self.negative } else { &mut self.positive };
         let mut term = Natural::from_u128(significand);
-        term.shift_left(u64::from(exponent.abs_diff(self.unit)));
+        term.shift_left(exponent.abs_diff(self.unit));
         side.add(&term);
     }
 
     /// Adds a term to the words, if the sum and the term's last place fit there.
     #[inline]
-    fn add_word(&mut self, negative: bool, significand: u128, exponent: i32) -> bool {
+    fn add_word(&mut self, negative: bool, significand: u128, exponent: i64) -> bool {
         let Some([positive, negative_sum]) = self.words else { return false };
         if positive | negative_sum == 0 {
             self.unit = exponent;
@@ -140,7 +149,7 @@ impl Sum {
         if let Some([positive, negative]) = self.words {
             return match positive.abs_diff(negative) {
                 0 => self.zero(positive != 0),
-                significand => Exact::finite(negative > positive, significand, self.unit),
+                significand => Exact::clamped(negative > positive, significand, self.unit, false),
             };
         }
         let negative = self.negative > self.positive;
@@ -152,10 +161,7 @@ impl Sum {
             return self.zero(!self.positive.is_zero());
         }
         let (significand, cut, sticky) = difference.leading();
-        let exponent = i64::from(self.unit).saturating_add_unsigned(cut);
-        // Only a sum of 2^31 bits has a larger exponent, beyond every format's range like this one.
-        let exponent = i32::try_from(exponent).unwrap_or(i32::MAX);
-        Exact::Finite { negative, significand, exponent, sticky }
+        Exact::clamped(negative, significand, self.unit.saturating_add_unsigned(cut), sticky)
     }
 
     /// The sum that is zero: of terms that cancel, or of zeros.
@@ -170,8 +176,12 @@ impl Sum {
 
 /// x · 2^distance, if it fits.
 #[inline]
-fn shifted(x: u128, distance: u32) -> Option<u128> {
-    (x == 0 || distance <= x.leading_zeros()).then(|| x.checked_shl(distance).unwrap_or(0))
+fn shifted(x: u128, distance: u64) -> Option<u128> {
+    if x == 0 {
+        return Some(0);
+    }
+    let distance = u32::try_from(distance).ok()?;
+    (distance <= x.leading_zeros()).then(|| x << distance)
 }
 
 /// Returns Σ xᵢ·yᵢ over pairs, exact until it is rounded once.

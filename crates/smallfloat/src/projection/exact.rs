@@ -1,6 +1,7 @@
 //! [`Exact`]: the result of an operation before it is rounded.
 
 use crate::format::datum::Datum;
+use crate::projection::shift_with_sticky;
 
 /// An exact result, or one truncated toward zero with a mark.
 ///
@@ -8,6 +9,9 @@ use crate::format::datum::Datum;
 /// quotient, a root or a transcendental function is truncated toward zero with `sticky` set; that
 /// is all that any rounding mode needs, as long as the last place of the significand lies at least
 /// N + 2 bits below the destination's last place (N random bits; 0 for the deterministic modes).
+///
+/// A result beyond all exponents of an `i32` is one as far beyond every format, so that it rounds
+/// as the true one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Exact {
     /// Not a number.
@@ -40,6 +44,23 @@ impl Exact {
     /// Returns (−1)^negative · significand · 2^exponent, exactly.
     pub const fn finite(negative: bool, significand: u128, exponent: i32) -> Self {
         Self::Finite { negative, significand, exponent, sticky: false }
+    }
+
+    /// A value other than 0: truncated where its last place lies below the lowest exponent, and its
+    /// exponent the highest where that is lower.
+    #[expect(clippy::cast_possible_truncation, reason = "within the bounds of i32")]
+    #[inline]
+    pub(crate) const fn clamped(negative: bool, significand: u128, exponent: i64, sticky: bool) -> Self {
+        const LOWEST: i64 = i32::MIN as i64;
+        const HIGHEST: i64 = i32::MAX as i64;
+        if exponent < LOWEST {
+            let cut = if LOWEST - exponent < 128 { (LOWEST - exponent) as i32 } else { 128 };
+            let (kept, sticky) = shift_with_sticky(significand, -cut, sticky);
+            let significand = if kept == 0 { 1 } else { kept };
+            return Self::Finite { negative, significand, exponent: i32::MIN, sticky };
+        }
+        let exponent = if exponent > HIGHEST { i32::MAX } else { exponent as i32 };
+        Self::Finite { negative, significand, exponent, sticky }
     }
 
     /// Returns an integer.
@@ -83,7 +104,7 @@ impl Exact {
     pub const fn scaled(self, scale: i32) -> Self {
         match self {
             Self::Finite { negative, significand, exponent, sticky } if significand != 0 => {
-                Self::Finite { negative, significand, exponent: exponent.saturating_add(scale), sticky }
+                Self::clamped(negative, significand, exponent as i64 + scale as i64, sticky)
             }
             other => other,
         }

@@ -43,7 +43,7 @@ impl Format {
             Exact::Cancelled | Exact::Finite { significand: 0, .. } => (!up, 1, -(1 << 29), true),
             Exact::Finite { negative, significand, exponent, sticky } => {
                 let spare = significand.leading_zeros();
-                (negative, significand << spare, exponent - signed(spare), sticky)
+                (negative, significand << spare, exponent.saturating_sub(signed(spare)), sticky)
             }
         };
         let outward = negative != up;

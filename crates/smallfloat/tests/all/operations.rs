@@ -4,10 +4,10 @@
 use smallfloat::formats::{BINARY16, BINARY64, CATALOGUE, E4M3FN, E5M2};
 use smallfloat::ops::{
     Comparison, Extremum, Operand, Operation, OperationOptions, Outcome, Predicate, Semantics, Sum, add,
-    add_add, clamp, class_name, divide, extremum, fma, fmod, is_total_ordered, multiply, next_down,
-    next_greater_than, next_less_than, next_up, recip, remainder, sqrt,
+    add_add, clamp, class_name, divide, dot, extremum, fma, fmod, is_total_ordered, multiply, next_down,
+    next_greater_than, next_less_than, next_up, recip, remainder, sqrt, subtract,
 };
-use smallfloat::{Datum, Exact, FlagPolicy, Flags, Format, project};
+use smallfloat::{Datum, Exact, FlagPolicy, Flags, Format, Rounding, project};
 
 const NAN: Datum = Datum::Nan { negative: false };
 const INFINITY: Datum = Datum::Infinite { negative: false };
@@ -252,6 +252,83 @@ fn sums_of_many_terms() {
     products.add_product(number(-1, 600), number(1, 300));
     products.add_product(number(1, 450), number(1, 450));
     assert_eq!(project(products.exact(), &BINARY64, &BINARY64.default_projection()).value, 480_f64.to_bits());
+}
+
+/// The sums, products and quotients of data at both ends of `i32`'s exponents are right, though no
+/// format has such.
+#[test]
+fn exponents_of_any_size() {
+    const BELOW: f64 = f64::from_bits(1);
+    let rounded = |exact, rounding| {
+        let projection = BINARY64.default_projection().with_rounding(rounding);
+        f64::from_bits(project(exact, &BINARY64, &projection).value)
+    };
+    let (huge, tiny, one) = (number(1, i32::MAX), number(1, i32::MIN), number(1, 0));
+    // 2^k mod 3 is 2 for odd k, as i32::MAX and the distance of both ends are.
+    let (half, three) = (number(1, -1), number(3, 0));
+    let products: [&[(Datum, Datum)]; 6] = [
+        &[(huge, tiny)],
+        &[(tiny, tiny)],
+        &[(huge, three), (huge.negated(), number(1, 1))],
+        &[(huge, huge), (huge.negated(), huge)],
+        &[(tiny, tiny), (tiny.negated(), half)],
+        &[(tiny, half), (tiny, half), (tiny.negated(), one), (tiny, number(1, -60))],
+    ];
+    let [bits, square, more, none, less, alone] = products.map(|pairs| dot(pairs.iter().copied()));
+    // Toward negative, nearest, toward positive.
+    for (outcome, expected) in [
+        (multiply(huge, tiny, IEEE), [0.5; 3]),
+        (multiply(huge, huge, IEEE), [f64::MAX, f64::INFINITY, f64::INFINITY]),
+        (multiply(tiny, tiny.negated(), IEEE), [-BELOW, -0.0, -0.0]),
+        (divide(huge, huge, IEEE), [1.0; 3]),
+        (divide(number(-3, i32::MIN), tiny, IEEE), [-3.0; 3]),
+        (divide(huge, tiny, IEEE), [f64::MAX, f64::INFINITY, f64::INFINITY]),
+        (divide(tiny, huge, IEEE), [0.0, 0.0, BELOW]),
+        (recip(tiny, IEEE), [f64::MAX, f64::INFINITY, f64::INFINITY]),
+        (recip(number(3, i32::MAX), IEEE), [0.0, 0.0, BELOW]),
+        (add(huge, tiny, IEEE), [f64::MAX, f64::INFINITY, f64::INFINITY]),
+        (add(one, tiny, IEEE), [1.0, 1.0, 1.0 + f64::EPSILON]),
+        (subtract(tiny, number(1, i32::MIN + 1), IEEE), [-BELOW, -0.0, -0.0]),
+        (subtract(tiny, number(3, i32::MIN + 90), IEEE), [-BELOW, -0.0, -0.0]),
+        (subtract(huge, number(3, i32::MAX), IEEE), [f64::NEG_INFINITY, f64::NEG_INFINITY, -f64::MAX]),
+        (add(huge, huge.negated(), IEEE), [-0.0, 0.0, 0.0]),
+        (fma(huge, tiny, half.negated(), IEEE), [-0.0, 0.0, 0.0]),
+        (fma(huge, tiny, half, IEEE), [1.0; 3]),
+        (fma(huge, number(1, 1), huge.negated(), IEEE), [f64::MAX, f64::INFINITY, f64::INFINITY]),
+        (fma(huge, huge, huge.negated(), IEEE), [f64::MAX, f64::INFINITY, f64::INFINITY]),
+        (fma(tiny, half, tiny.negated(), IEEE), [-BELOW, -0.0, -0.0]),
+        (fma(tiny, tiny, tiny.negated(), IEEE), [-BELOW, -0.0, -0.0]),
+        (fma(tiny, tiny, one, IEEE), [1.0, 1.0, 1.0 + f64::EPSILON]),
+        (fma(tiny, tiny, huge.negated(), IEEE), [f64::NEG_INFINITY, f64::NEG_INFINITY, -f64::MAX]),
+        (add_add(huge, one, huge.negated(), IEEE), [1.0; 3]),
+        (add_add(one, tiny.negated(), one.negated(), IEEE), [-BELOW, -0.0, -0.0]),
+        (add_add(tiny, number(-1, i32::MIN + 64), number(1, i32::MIN + 125), IEEE), [0.0, 0.0, BELOW]),
+        (add_add(tiny, huge, huge, IEEE), [f64::MAX, f64::INFINITY, f64::INFINITY]),
+        (fmod(huge, three, IEEE), [2.0; 3]),
+        (remainder(huge, three, IEEE), [-1.0; 3]),
+        (remainder(huge, number(3, i32::MIN), IEEE), [-BELOW, -0.0, -0.0]),
+        (fmod(one, huge, IEEE), [1.0; 3]),
+        (remainder(tiny, huge, IEEE), [0.0, 0.0, BELOW]),
+        (bits, [0.5; 3]),
+        (square, [0.0, 0.0, BELOW]),
+        (more, [f64::MAX, f64::INFINITY, f64::INFINITY]),
+        (none, [-0.0, 0.0, 0.0]),
+        (less, [-BELOW, -0.0, -0.0]),
+        (alone, [0.0, 0.0, BELOW]),
+    ] {
+        let modes = [Rounding::TowardNegative, Rounding::NearestEven, Rounding::TowardPositive];
+        let found = modes.map(|rounding| rounded(outcome.exact, rounding));
+        assert_eq!(found.map(f64::to_bits), expected.map(f64::to_bits), "{outcome:?}: {found:?}");
+    }
+    for (root, scale, expected) in [
+        (sqrt(tiny, IEEE), 1 << 30, 1.0),
+        (sqrt(number(1, i32::MIN + 1), IEEE), 1 << 30, core::f64::consts::SQRT_2),
+        (sqrt(huge, IEEE), -(1 << 30), core::f64::consts::FRAC_1_SQRT_2),
+    ] {
+        assert!(same(rounded(root.exact.scaled(scale), Rounding::NearestEven), expected), "{root:?}");
+    }
+    let end = Exact::finite(false, 1, i32::MIN);
+    assert_eq!((BINARY64.next_below(end), BINARY64.next_above(end)), (Some(0), Some(1)));
 }
 
 #[test]
