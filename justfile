@@ -104,7 +104,7 @@ evidence *options:
 build-times *runs:
     scripts/evidence/build-times {{runs}}
 
-# κ of exponentials as others compute them; `just kappa --all` also tries all 2^32 binary32 operands.
+# κ of exponentials and of sums as others compute them; `just kappa --all` also tries all 2^32 binary32 operands.
 kappa *options:
     cargo run --release -p smallfloat-conformance --example kappa_evidence -- "$(date +%F)" {{options}} > target/kappa.md
     scripts/evidence/section docs/evidence/correctness.md kappa < target/kappa.md

@@ -4,9 +4,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use smallfloat::FormatSpec;
-use smallfloat::p3109::Specialization;
-use smallfloat_conformance::implementation::{Implementation, ImplementationSpec, NAMED};
-use smallfloat_conformance::kappa::{Defined, Gauge, GaugeOptions, Kappa, sweep};
+use smallfloat_conformance::implementation::{NAMED, Variant};
+use smallfloat_conformance::kappa::{Defined, Gauge, GaugeOptions, Kappa, MeasuredOperation, measure};
+use smallfloat_conformance::vectors::CoverageLevel;
 use smallfloat_kernels::Element;
 use smallfloat_tensor::BiasPolicy;
 
@@ -85,20 +85,39 @@ impl<'py> FromPyObject<'_, 'py> for Policy {
     }
 }
 
+/// How much is tried: the text of a string or number.
+pub(crate) struct Level(CoverageLevel);
+
+impl<'py> FromPyObject<'_, 'py> for Level {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(value.str()?.to_str()?.parse().map_err(value_error)?))
+    }
+}
+
 /// κ of an implementation of an operation: the largest number of steps from value to value between
 /// the defined and the given result, over all operands or over those given.
 ///
 /// Parameters
 /// ----------
 /// operation : str
-///     As `Operation` takes it; its result is a number.
+///     As `Operation` takes it, with a number for its result; or a sum of products as an
+///     accumulator adds them, ``'Dot<32, e4m3fn, e4m3fn, exact>'``.
 /// variant : str, optional
 ///     How the implementation computes, as ``smallfloat kappa --help`` lists it:
-///     ``'f32-libm,flush=zero'``. All operands are tried.
+///     ``'f32-libm,flush=zero'``; of a sum another accumulator, ``'hopper'``. All operands are
+///     tried, up to 2^32; of more, those of test vectors at level 1.
 /// operands : sequence of sequences of int, optional
 ///     The operands' codes, a list for each operand.
 /// given : sequence of int, optional
 ///     The results' codes that the implementation gave for these operands.
+/// level : {'exhaustive', 1, 2}, optional
+///     How much is tried of a variant.
+/// random : int, optional
+///     How many random operands at level 1 or 2; by default 10,000 or 1,000,000.
+/// seed : int
+///     The seed of the random operands.
 ///
 /// Returns
 /// -------
@@ -116,21 +135,30 @@ impl<'py> FromPyObject<'_, 'py> for Policy {
 /// >>> sf.kappa("Add<e5m2, e5m2, e5m2>", operands=[[0x3c, 0x3c], [0x3c, 0x40]], given=[0x40, 0x41])["worst"]
 /// ([60, 64], [66], [65])
 #[pyfunction]
-#[pyo3(signature = (operation, *, variant=None, operands=None, given=None))]
+#[pyo3(signature = (operation, *, variant=None, operands=None, given=None, level=None, random=None, seed=0))]
+#[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
 pub(crate) fn kappa<'py>(
     py: Python<'py>,
     operation: &str,
     variant: Option<&str>,
     operands: Option<Vec<Vec<u64>>>,
     given: Option<Vec<u64>>,
+    level: Option<Level>,
+    random: Option<u64>,
+    seed: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let operation: Specialization = operation.parse().map_err(value_error)?;
+    let operation: MeasuredOperation = operation.parse().map_err(value_error)?;
     let gauge = match (variant, operands, given) {
-        (Some(recipe), None, None) => {
-            let recipe: ImplementationSpec = recipe.parse().map_err(value_error)?;
-            let variant = Implementation::new(&recipe, &operation).map_err(value_error)?;
-            let all = || sweep(&operation, |codes| variant.call(codes), GaugeOptions::default(), &|_| ());
+        (Some(variant), None, None) => {
+            let variant = Variant::new(variant, &operation).map_err(value_error)?;
+            let level = level.map(|Level(level)| level);
+            let plan = operation.plan(level, seed, random).map_err(value_error)?;
+            let given = |codes: &[u64]| variant.call(codes);
+            let all = || measure(&operation, plan.as_ref(), given, GaugeOptions::default(), &|_| ());
             detached(py, None, usize::MAX, all)?.map_err(value_error)?
+        }
+        (None, Some(_), Some(_)) if level.is_some() || random.is_some() => {
+            return Err(PyValueError::new_err("level and random go with variant: operands are given here"));
         }
         (None, Some(operands), Some(given)) => compared(&operation, &operands, &given)?,
         _ => return Err(PyValueError::new_err("give either variant, or both operands and given")),
@@ -154,7 +182,7 @@ pub(crate) fn kappa<'py>(
     Ok(findings)
 }
 
-fn compared(operation: &Specialization, operands: &[Vec<u64>], given: &[u64]) -> PyResult<Gauge> {
+fn compared(operation: &MeasuredOperation, operands: &[Vec<u64>], given: &[u64]) -> PyResult<Gauge> {
     let mut gauge = Gauge::for_operation(operation, GaugeOptions::default()).map_err(value_error)?;
     let defined = Defined::one_by_one(operation);
     if operands.iter().any(|codes| codes.len() != given.len()) {

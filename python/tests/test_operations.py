@@ -183,3 +183,21 @@ def test_kappa():
     right[at] += 3
     found = sf.kappa("Add<e5m2, e5m2, e5m2>", operands=codes, given=right)
     assert found["kappa"] == 3 and found["worst"] == ([0x3C, 0x3C], [0x40], [0x43])
+
+
+def test_kappa_of_sums():
+    """1 + 2^-15 with 13 fraction bits is 1, and binary32 adds two products of E2M1 exactly."""
+    one, tiny = 0x38, 0x01  # 1 and 2^-9
+    sixty_fourth = 0x08  # 2^-6
+    found = sf.kappa("Dot<2, e4m3fn, e4m3fn, exact>", operands=[[one], [tiny], [one], [sixty_fourth]], given=[0x3F80_0000])
+    assert found["worst"] == ([one, tiny, one, sixty_fourth], [0x3F80_0100], [0x3F80_0000])
+    assert found["kappa"] == 0x100
+    exact = sf.kappa("Dot<2, e2m1fn, e2m1fn, exact>", variant="f32")
+    assert (exact["kappa"], exact["compared"]) == (0, 1 << 16)
+    hopper = sf.kappa("Dot<32, e4m3fn, e4m3fn, exact>", variant="hopper", random=100, seed=7)
+    assert hopper["kappa"] >= 0x3FF and hopper["differing"] > 0
+    assert hopper == sf.kappa("Dot<32, e4m3fn, e4m3fn, exact>", variant="hopper", level=1, random=100, seed=7)
+    with pytest.raises(ValueError, match="begins at zero"):
+        sf.kappa("Dot<32, e4m3fn, e4m3fn, hopper>", variant="f32")
+    with pytest.raises(ValueError, match="level and random go with variant"):
+        sf.kappa("Dot<1, e2m1fn, e2m1fn, exact>", operands=[[0], [0]], given=[0], level=1)

@@ -22,9 +22,27 @@ pub enum Error {
     /// A stochastic rounding mode.
     #[error("κ is measured against one defined result: give a rounding that is not stochastic")]
     Stochastic,
+    /// A conversion with a list of values, which has no steps to count.
+    #[error("{unit}: κ counts steps between values of a format, and one of these is a list of values")]
+    ListSteps {
+        /// The conversion.
+        unit: String,
+    },
+    /// An accumulator that takes the place of one with another beginning.
+    #[error(
+        "{accumulate} begins at zero, and {unit} with the operand c; measure it against a sum that begins at zero \
+         too, as `exact` does, or take a matrix unit or `fused:…`"
+    )]
+    NoBeginning {
+        /// The accumulator.
+        accumulate: String,
+        /// The sum with its formats.
+        unit: String,
+    },
     /// More operands than can be tried.
     #[error(
-        "{name} has 2^{bits} operands, at most 2^{limit} can all be tried: give vectors, or narrower formats"
+        "{name} has 2^{bits} operands, at most 2^{limit} can all be tried: take level 1 or 2, give vectors, or \
+         narrower formats"
     )]
     TooManyOperands {
         /// The operation's name.

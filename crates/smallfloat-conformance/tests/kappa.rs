@@ -3,14 +3,17 @@
 use smallfloat::Format;
 use smallfloat::p3109::{Answer, Specialization};
 use smallfloat_conformance::Error;
-use smallfloat_conformance::implementation::{Implementation, ImplementationSpec};
-use smallfloat_conformance::kappa::{Cover, Defined, Gauge, GaugeOptions, Interval, Kappa, Vectors, sweep};
+use smallfloat_conformance::implementation::{Implementation, ImplementationSpec, Variant};
+use smallfloat_conformance::kappa::{
+    Cover, Defined, Gauge, GaugeOptions, Interval, Kappa, MeasuredOperation, Vectors, measure, sweep,
+};
+use smallfloat_conformance::vectors::CoverageLevel;
 
 fn operation(text: &str) -> Specialization {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-fn measure(text: &str, recipe: &str) -> Gauge {
+fn measured(text: &str, recipe: &str) -> Gauge {
     let operation = operation(text);
     let recipe: ImplementationSpec = recipe.parse().unwrap_or_else(|error| panic!("{recipe}: {error}"));
     let variant = Implementation::new(&recipe, &operation).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -59,7 +62,7 @@ fn infinities_must_match() {
     let worst = total.worst().expect("a difference");
     assert_eq!((&*worst.operands, &*worst.defined, &*worst.given), (&[1][..], &[7][..], &[6][..]));
     // IEEE arithmetic has 1/0 = Inf: one NaN less.
-    let total_of = measure(text, "f32-libm");
+    let total_of = measured(text, "f32-libm");
     assert_eq!((total_of.total().kappa(), total_of.total().nan_mismatches()), (Kappa::Nan, 1));
 }
 
@@ -68,13 +71,13 @@ fn infinities_must_match() {
 #[test]
 fn flushing_subnormal_results_of_binary8p4se() {
     let convert = "Convert<bfloat16, Binary8p4se, (NearestTiesToEven, SatFinite)>";
-    assert_eq!(measure(convert, "flush-nearest").total().kappa(), Kappa::Steps(4));
-    assert_eq!(measure(convert, "flush-zero").total().kappa(), Kappa::Steps(7));
-    assert_eq!(measure(convert, "flush-normal").total().kappa(), Kappa::Steps(7));
+    assert_eq!(measured(convert, "flush-nearest").total().kappa(), Kappa::Steps(4));
+    assert_eq!(measured(convert, "flush-zero").total().kappa(), Kappa::Steps(7));
+    assert_eq!(measured(convert, "flush-normal").total().kappa(), Kappa::Steps(7));
     // Half of the subnormal results of CFloat8 with Tesla's denormals are nearer to 0 than to the
     // smallest normal value by more than half: 7/16 of it is the largest.
     let tesla = "Convert<bfloat16, cfloat8_1_4_3:bias=7>";
-    assert_eq!(measure(tesla, "flush-nearest").total().kappa(), Kappa::Steps(7));
+    assert_eq!(measured(tesla, "flush-nearest").total().kappa(), Kappa::Steps(7));
 }
 
 /// Rounding twice is one step off where the first rounding makes a tie. Of 2^16 operands binary16's
@@ -82,13 +85,13 @@ fn flushing_subnormal_results_of_binary8p4se() {
 #[test]
 fn rounding_twice() {
     let convert = "Convert<binary16, Binary8p4se, (NearestTiesToEven, SatFinite)>";
-    assert_eq!(measure(convert, "then=bfloat16").total().kappa(), Kappa::Steps(1));
-    assert_eq!(measure(convert, "then=binary32").total().kappa(), Kappa::Steps(0));
+    assert_eq!(measured(convert, "then=bfloat16").total().kappa(), Kappa::Steps(1));
+    assert_eq!(measured(convert, "then=binary32").total().kappa(), Kappa::Steps(0));
     // Sums of 8-bit numbers are not all exact in binary16, but in binary32 they are.
     let add = "Add<e5m2, e5m2, e5m2>";
-    assert_eq!(measure(add, "then=e5m2").total().kappa(), Kappa::Steps(0));
-    assert_eq!(measure(add, "f64-libm").total().differing(), 0);
-    assert_eq!(measure("Sqrt<bfloat16, e4m3fn>", "f64-libm").total().differing(), 0);
+    assert_eq!(measured(add, "then=e5m2").total().kappa(), Kappa::Steps(0));
+    assert_eq!(measured(add, "f64-libm").total().differing(), 0);
+    assert_eq!(measured("Sqrt<bfloat16, e4m3fn>", "f64-libm").total().differing(), 0);
 }
 
 /// A table of 64 entries is right to about 14 bits, one of 2 entries to about 5: the second misses
@@ -98,7 +101,7 @@ fn coarser_tables_are_worse() {
     for name in ["Recip", "Sqrt"] {
         let text = format!("{name}<bfloat16, Binary8p4se, (NearestTiesToEven, SatFinite)>");
         let differing = ["table,entries=2", "table,entries=8", "table,entries=256"].map(|recipe| {
-            let gauge = measure(&text, recipe);
+            let gauge = measured(&text, recipe);
             assert!(gauge.total().kappa() <= Kappa::Steps(1), "{text} {recipe}: {}", gauge.total().kappa());
             gauge.total().differing()
         });
@@ -150,7 +153,7 @@ fn runs_have_the_results_of_single_calls() {
     }
     // Two operands; a function that oscillates; a result that is not small.
     for text in ["Add<e4m3fn, e4m3fn, e4m3fn>", "Sin<bfloat16, e5m2>", "Exp<bfloat16, binary32>"] {
-        assert!(Defined::new(&operation(text)).expect(text).runs().is_none(), "{text}");
+        assert!(Defined::new(operation(text)).expect(text).runs().is_none(), "{text}");
     }
 }
 
@@ -181,7 +184,7 @@ fn vectors_line_by_line() -> Result<(), Error> {
 #[test]
 fn what_can_not_be_measured() {
     let refuse = |text: &str| {
-        sweep(&operation(text), |_| 0, GaugeOptions::default(), &|_| ()).expect_err(text).to_string()
+        sweep(operation(text), |_| 0, GaugeOptions::default(), &|_| ()).expect_err(text).to_string()
     };
     assert!(refuse("CompareLess<e5m2, e5m2>").contains("the result is one number"));
     assert!(refuse("Convert<binary32, e5m2, (StochasticA<8>)>").contains("not stochastic"));
@@ -189,7 +192,7 @@ fn what_can_not_be_measured() {
     let e5m2: Format = "e5m2".parse().expect("a format");
     let cover = Cover::new(1, vec![Interval::parse("0..1", &e5m2).expect("an interval")]).expect("disjoint");
     let options = GaugeOptions { cover, runs: 0 };
-    let error = Gauge::for_operation(&operation("Sqrt<e5m2, e5m2>"), options).expect_err("one operand");
+    let error = Gauge::for_operation(operation("Sqrt<e5m2, e5m2>"), options).expect_err("one operand");
     assert!(error.to_string().contains("operand 2: Sqrt has operands 1..=1"));
     let sqrt = operation("Sqrt<e5m2, e5m2>");
     let taylor: ImplementationSpec = "taylor".parse().expect("a recipe");
@@ -237,4 +240,118 @@ fn neighbours_and_scaled_operations_are_swept() {
     };
     let gauge = sweep(&fma, exact, GaugeOptions::default(), &|_| ()).expect("2^18 operands");
     assert_eq!((gauge.total().compared(), gauge.total().kappa()), (1 << 18, Kappa::Steps(0)));
+}
+
+/// The values of E2M1 in halves, by magnitude.
+const E2M1_HALVES: [i64; 8] = [0, 1, 2, 3, 4, 6, 8, 12];
+
+fn rank_of_binary32(bits: u64) -> i64 {
+    let magnitude = (bits & 0x7fff_ffff).cast_signed();
+    if bits >> 31 == 1 { -magnitude } else { magnitude }
+}
+
+/// x0·y0 + x1·y1 of E2M1 values, exactly and in a unit that cuts both products to two fraction bits
+/// below the larger one: all 2^16 operands in integers, and steps from the bits of binary32.
+#[test]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "numbers of few bits, and one rounding that is meant"
+)]
+fn sums_of_two_products() -> Result<(), Error> {
+    let value = |code: u64| {
+        let halves = E2M1_HALVES[code as usize & 7];
+        if code & 8 == 0 { halves } else { -halves }
+    };
+    // The exponent of a value: that of its leading bit, but at least the smallest normal's, 0.
+    let exponent = |code: u64| (value(code).unsigned_abs() / 2).checked_ilog2().unwrap_or(0).cast_signed();
+    let bits = |quarters: i64| u64::from((quarters as f32 / 4.0).to_bits());
+    let (mut worst, mut differing) = (0, 0);
+    for operands in 0..1_u64 << 16 {
+        let [x0, x1, y0, y1] = [12, 8, 4, 0].map(|shift| operands >> shift & 15);
+        let products = [(x0, y0), (x1, y1)].map(|(x, y)| (value(x) * value(y), exponent(x) + exponent(y)));
+        let largest = products.iter().filter(|(product, _)| *product != 0).map(|(_, e)| *e).max();
+        // In quarters, the last bit that is kept has the weight 2^(e - 2) · 4 = 2^e.
+        let cut =
+            |(product, _): (i64, i32)| product / (1 << largest.unwrap_or(0)) * (1 << largest.unwrap_or(0));
+        let exact: i64 = products.iter().map(|(product, _)| product).sum();
+        let given: i64 = products.into_iter().map(cut).sum();
+        let steps = rank_of_binary32(bits(exact)).abs_diff(rank_of_binary32(bits(given)));
+        worst = worst.max(steps);
+        differing += u64::from(steps > 0);
+    }
+    let sum: MeasuredOperation = "Dot<2, e2m1fn, e2m1fn, exact>".parse()?;
+    let unit = Variant::new("fused:k=2,fraction=2", &sum)?;
+    let gauge = sweep(&sum, |codes| unit.call(codes), GaugeOptions::default(), &|_| ())?;
+    let total = gauge.total();
+    assert_eq!(
+        (total.kappa(), total.differing(), total.compared()),
+        (Kappa::Steps(worst), differing, 1 << 16)
+    );
+    assert!(worst > 0 && sum.plan(None, 0, None)?.is_none());
+    Ok(())
+}
+
+/// c + x·y·s·t of a matrix unit, added exactly and rounded once, as binary64 holds the sum.
+#[test]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "numbers of few bits, and one rounding that is meant"
+)]
+fn exact_sums_have_accumulators_and_scales() -> Result<(), Error> {
+    let unit: MeasuredOperation = "Dot<2, e4m3fn, e2m1fn, blackwell, e8m0fnu, 32>".parse()?;
+    let exact = Variant::new("exact", &unit)?;
+    let mut words = 1_u64;
+    for _ in 0..20_000 {
+        words = words.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let draw = |shift: u32, bits: u32| words >> shift & ((1 << bits) - 1);
+        // Positive codes of E4M3 but NaN; scales of 2^-2 to 2^5; 1 ≤ c < 2.
+        let (x, y) = ([draw(60, 4) * 8 % 0x78 + 1, draw(57, 3)], [draw(53, 3), draw(50, 3)]);
+        let (s, t) = (125 + draw(47, 3), 125 + draw(44, 3));
+        let c = 0x3f80_0000 | draw(20, 23);
+        let e4m3 = |code: u64| match (code >> 3, code & 7) {
+            (0, m) => m as f64 / 512.0,
+            (e, m) => (8 + m) as f64 * f64::exp2(e as f64 - 10.0),
+        };
+        let products: f64 = (0..2).map(|i| e4m3(x[i]) * E2M1_HALVES[y[i] as usize] as f64 / 2.0).sum();
+        let sum = f64::from(f32::from_bits(c as u32)) + products * f64::exp2((s + t) as f64 - 254.0);
+        let given = exact.call(&[x[0], x[1], y[0], y[1], s, t, c]);
+        assert_eq!(given, u64::from((sum as f32).to_bits()), "{x:?} {y:?} {s} {t} {c:#x}");
+    }
+    Ok(())
+}
+
+/// Results of a matrix unit, line by line: each is the model's, but one that is three steps off.
+#[test]
+fn vectors_of_a_matrix_unit() -> Result<(), Error> {
+    let sum: MeasuredOperation = "Dot<2, e4m3fn, e4m3fn, hopper>".parse()?;
+    // 1·1 + 2^-9·2^-6 + 0 is cut to 13 fraction bits: 1; with c = 1 two ones are 2.
+    let text =
+        "38 01 38 08 00000000 3f800000\n38 00 38 00 3f800000 40000000\n38 00 38 38 00000000 3f800003\n";
+    let vectors = Vectors::read(&sum, GaugeOptions::default(), text.as_bytes())?;
+    let total = vectors.gauge().total();
+    assert_eq!((total.kappa(), total.differing(), total.compared()), (Kappa::Steps(3), 1, 3));
+    let problem = Vectors::read(&sum, GaugeOptions::default(), "38 01 38 08 3f800000\n".as_bytes());
+    assert!(problem.is_err_and(|error| error.to_string().contains("write 5 operands' codes")));
+    Ok(())
+}
+
+/// Accumulators that cannot stand for each other, lists of values, and plans.
+#[test]
+fn what_sums_refuse() -> Result<(), Error> {
+    let sum: MeasuredOperation = "Dot<32, e4m3fn, e4m3fn, hopper>".parse()?;
+    assert!(matches!(Variant::new("f32", &sum), Err(Error::NoBeginning { .. })));
+    assert!(matches!(sum.plan(Some(CoverageLevel::Exhaustive), 0, None), Err(Error::TooManyOperands { .. })));
+    let plan = sum.plan(None, 3, Some(50))?.expect("too many operands to try all");
+    let unit = Variant::new("exact", &sum)?;
+    let gauge = measure(&sum, Some(&plan), |codes| unit.call(codes), GaugeOptions::default(), &|_| ())?;
+    assert_eq!(gauge.total().compared(), plan.lines());
+    let other: MeasuredOperation = "Dot<2, e4m3fn, e4m3fn, hopper>".parse()?;
+    let refused = measure(&other, Some(&plan), |_| 0, GaugeOptions::default(), &|_| ());
+    assert!(matches!(refused, Err(Error::Count { given: 65, expected: 5, .. })));
+    let list: MeasuredOperation = "Convert<bfloat16, nf4>".parse()?;
+    let refused = sweep(&list, |_| 0, GaugeOptions::default(), &|_| ());
+    assert!(matches!(refused, Err(Error::ListSteps { .. })));
+    Ok(())
 }

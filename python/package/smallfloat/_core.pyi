@@ -496,6 +496,9 @@ def kappa(
     variant: str | None = None,
     operands: list[list[int]] | None = None,
     given: list[int] | None = None,
+    level: str | int | None = None,
+    random: int | None = None,
+    seed: int = 0,
 ) -> dict[str, Any]: ...
 def verify(path: _Path) -> tuple[int, int, int, list[str]]: ...
 def presets() -> list[str]: ...

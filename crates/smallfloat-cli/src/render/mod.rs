@@ -2,6 +2,7 @@
 
 pub(crate) mod declaration;
 pub(crate) mod families;
+pub(crate) mod fields;
 pub(crate) mod json;
 pub(crate) mod output;
 pub(crate) mod progress;

@@ -106,6 +106,25 @@ fn an_operation_named_alone_takes_its_format_apart() {
     kappa(&["Exp", "--variant", "exact"]).assert().code(1).stderr(contains("--format"));
 }
 
+/// Too many operands to try all: those of test vectors, of which κ is a lower bound.
+#[test]
+fn sums_and_wide_operands_are_sampled() {
+    let sum = "Dot<32, e4m3fn, e4m3fn, exact>";
+    let found = json(&[sum, "--variant", "hopper", "--random", "100", "--seed", "5"]);
+    assert_eq!(found["exhaustive"], false);
+    assert_eq!(found["worst"]["operands"].as_array().map(Vec::len), Some(64));
+    // Of 13 fraction bits all but ten of binary32's bits are lost.
+    assert!(found["kappa"].as_u64().is_some_and(|steps| steps >= 1023));
+    kappa(&[sum, "--variant", "hopper"])
+        .assert()
+        .success()
+        .stdout(contains("11,384 calls").and(contains("κ may be larger")).and(contains("x0-x31")));
+    let found = json(&["Add<binary32, binary32, binary32>", "--variant", "exact", "--random", "10"]);
+    assert_eq!((&found["kappa"], &found["exhaustive"]), (&0.into(), &false.into()));
+    let found = json(&["Dot<2, e2m1fn, e2m1fn, exact>", "--variant", "f32"]);
+    assert_eq!((&found["kappa"], &found["compared"]), (&0.into(), &65536.into()));
+}
+
 #[test]
 fn pictures_are_whole_files() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -135,7 +154,7 @@ fn mistakes_are_named() {
     kappa(&[ADD, "--vectors", "no-such-file"]).assert().code(1).stderr(contains("no-such-file"));
     kappa(&[EXP, "--variant", "exact", "--interval", "1-2"]).assert().code(1).stderr(contains("LO..HI"));
     kappa(&[EXP, "--variant", "exact", "--operand", "2"]).assert().code(1).stderr(contains("1..=1"));
-    kappa(&["Add<binary32, binary32, binary32>", "--variant", "exact"])
+    kappa(&["Add<binary32, binary32, binary32>", "--variant", "exact", "--level", "exhaustive"])
         .assert()
         .code(1)
         .stderr(contains("2^64"));

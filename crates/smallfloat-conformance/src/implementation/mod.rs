@@ -1,7 +1,7 @@
-//! [`ImplementationSpec`] and [`Implementation`]: implementations that people really use, to be
-//! measured.
+//! [`Variant`]: implementations that people really use, to be measured.
 //!
-//! A recipe is a list of words and `key=value` parts separated by commas, in any order:
+//! The recipe of a function is a list of words and `key=value` parts separated by commas, in any
+//! order:
 //!
 //! | part | what the implementation does |
 //! | --- | --- |
@@ -19,6 +19,8 @@
 //! | `flush=normal` | gives the smallest normal value for a subnormal result |
 //! | `flush=nearest` | gives whichever of the two is nearer, the smallest normal value where both are |
 //!
+//! A sum of products is implemented by the name of another accumulator: `hopper`, `exact`.
+//!
 //! The words of [`NAMED`] stand for such parts: `bfloat16,flush=zero`. A later part replaces an
 //! earlier one.
 //!
@@ -28,8 +30,10 @@
 
 mod host;
 mod spec;
+mod sum;
 mod table;
 mod taylor;
+mod variant;
 mod working;
 
 use host::Host;
@@ -44,6 +48,8 @@ use crate::error::Error;
 use crate::monotone::{Runs, is_monotone};
 
 pub use spec::{Flush, ImplementationSpec, NAMED, NamedImplementation, Via};
+pub use sum::SumImplementation;
+pub use variant::Variant;
 
 /// An operation as a recipe implements it.
 #[derive(Clone, Debug)]

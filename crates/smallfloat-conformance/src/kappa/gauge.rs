@@ -1,13 +1,13 @@
 //! [`Gauge`]: compares results, in all and by interval of an operand.
 
 use smallfloat::Format;
-use smallfloat::p3109::{Function, Specialization};
 
 use crate::error::Error;
 use crate::kappa::Kappa;
 use crate::kappa::cover::Cover;
 use crate::kappa::line::ValueLine;
 use crate::kappa::measurement::Measurement;
+use crate::kappa::operation::MeasuredOperation;
 use crate::kappa::profile::Profile;
 
 /// Further measurements beside κ over all operands.
@@ -57,24 +57,20 @@ impl Gauge {
     }
 
     /// Returns a gauge for an operation: scalar, scaled (scale and element of each operand in
-    /// turn), NextGreaterThan or NextLessThan.
+    /// turn), NextGreaterThan, NextLessThan or a sum of products.
     ///
     /// # Errors
-    /// An operation whose result is no number or more than one, and a stochastic rounding mode.
-    pub fn for_operation(operation: &Specialization, options: GaugeOptions) -> Result<Self, Error> {
-        let gives_number = matches!(
-            operation.function(),
-            Function::Numeric(_) | Function::Scaled(_) | Function::NextGreaterThan | Function::NextLessThan
-        );
-        let Some(result) = operation.result().filter(|_| gives_number) else {
-            return Err(Error::NotNumeric { name: operation.function().name().to_owned() });
-        };
-        if operation.projection().is_some_and(|projection| projection.rounding.is_stochastic()) {
-            return Err(Error::Stochastic);
-        }
-        Self::new(operation.operands(), &[*result], options).map_err(|error| match error {
+    /// An operation whose result is no number or more than one, a conversion with a list of values,
+    /// and a stochastic rounding mode.
+    pub fn for_operation(
+        operation: impl Into<MeasuredOperation>,
+        options: GaugeOptions,
+    ) -> Result<Self, Error> {
+        let operation = operation.into();
+        let result = *operation.one_result()?;
+        Self::new(operation.operands(), &[result], options).map_err(|error| match error {
             Error::NoSuchOperand { given, count, .. } => {
-                Error::NoSuchOperand { name: operation.function().name().to_owned(), given, count }
+                Error::NoSuchOperand { name: operation.name().to_owned(), given, count }
             }
             other => other,
         })

@@ -38,6 +38,7 @@ mod defined;
 mod gauge;
 mod line;
 mod measurement;
+mod operation;
 mod profile;
 mod sweep;
 mod vectors;
@@ -49,8 +50,10 @@ pub use defined::Defined;
 pub use gauge::{Gauge, GaugeOptions};
 pub use line::{LinePlace, ValueLine};
 pub use measurement::{Case, HistogramBar, Measurement};
+pub(crate) use operation::Definition;
+pub use operation::MeasuredOperation;
 pub use profile::Profile;
-pub use sweep::{MAX_OPERAND_BITS, operand_bits, sweep};
+pub use sweep::{MAX_OPERAND_BITS, measure, sweep};
 pub use vectors::{OperandCoverage, Vectors};
 
 /// κ of a result or of many; the larger, the worse.

@@ -2,12 +2,10 @@
 
 use std::io::{BufRead, Read as _};
 
-use smallfloat::p3109::Specialization;
-
 use crate::error::Error;
 use crate::kappa::defined::Defined;
 use crate::kappa::gauge::{Gauge, GaugeOptions};
-use crate::kappa::sweep::operand_bits;
+use crate::kappa::operation::MeasuredOperation;
 
 /// The longest line that is read, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -47,12 +45,13 @@ impl Vectors {
     /// # Errors
     /// A line that is not understood, with its number; what [`Gauge::for_operation`] refuses.
     pub fn read(
-        operation: &Specialization,
+        operation: impl Into<MeasuredOperation>,
         options: GaugeOptions,
         mut input: impl BufRead,
     ) -> Result<Self, Error> {
+        let operation = &operation.into();
         let gauge = Gauge::for_operation(operation, options)?;
-        let bits = operand_bits(operation);
+        let bits = operation.operand_bits();
         let seen = (bits <= COUNTED_BITS).then(|| SeenOperands {
             possible: 1 << bits,
             bits: vec![0; 1 << bits.saturating_sub(6)],
@@ -120,7 +119,7 @@ fn excerpt(text: &str) -> String {
 const RUNS_FROM: u64 = 4096;
 
 impl SeenOperands {
-    fn add(&mut self, operation: &Specialization, operands: &[u64]) {
+    fn add(&mut self, operation: &MeasuredOperation, operands: &[u64]) {
         let index = operands
             .iter()
             .zip(operation.operands())
@@ -134,7 +133,7 @@ impl SeenOperands {
 
 /// The operands' codes and the result's, or what is wrong with the line.
 fn parse(
-    operation: &Specialization,
+    operation: &MeasuredOperation,
     text: &str,
     has_flags: bool,
     operands: &mut Vec<u64>,

@@ -84,7 +84,7 @@ enum Adder {
 impl DotProduct {
     /// # Errors
     /// A length out of range; formats that the accumulator does not add.
-    pub(super) fn new(length: usize, formats: [Format; 2], accumulate: Accumulate) -> Result<Self, Error> {
+    pub(crate) fn new(length: usize, formats: [Format; 2], accumulate: Accumulate) -> Result<Self, Error> {
         if !(1..=MOST).contains(&length) {
             return Err(Error::DotLength { length, most: MOST });
         }
@@ -104,7 +104,7 @@ impl DotProduct {
 
     /// # Errors
     /// A length out of range; formats, blocks or an accumulator that no unit with scales has.
-    pub(super) fn scaled(
+    pub(crate) fn scaled(
         length: usize,
         formats: [Format; 2],
         accumulate: Accumulate,
@@ -263,7 +263,7 @@ impl DotProduct {
         self.scales.map_or(x, |scales| times(x, scale(&scales.format, t[0])))
     }
 
-    pub(super) fn evaluate(&self, operands: &[u64]) -> CallOutcome {
+    pub(crate) fn evaluate(&self, operands: &[u64]) -> CallOutcome {
         let [x, y, s, t, c] = self.parts(operands);
         let register = self.register();
         let nearest = register.default_projection();

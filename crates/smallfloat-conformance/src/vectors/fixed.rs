@@ -162,7 +162,7 @@ impl FixedUnit {
     }
 
     /// The operation's name without its formats.
-    pub(super) fn short_name(&self) -> &'static str {
+    pub(crate) fn short_name(&self) -> &'static str {
         match self.function {
             FixedFunction::ToList(_) | FixedFunction::FromList(_) => CONVERT,
             FixedFunction::Dot(_) => DOT,

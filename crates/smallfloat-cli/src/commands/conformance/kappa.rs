@@ -7,16 +7,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use smallfloat::Format;
-use smallfloat::p3109::Specialization;
-use smallfloat_conformance::implementation::{Implementation, ImplementationSpec, NAMED};
+use smallfloat_conformance::implementation::{NAMED, Variant};
 use smallfloat_conformance::kappa::{
-    Cover, Gauge, GaugeOptions, Interval, Kappa, Measurement, OperandCoverage, Vectors, operand_bits, sweep,
+    Cover, Gauge, GaugeOptions, Interval, Kappa, MeasuredOperation, Measurement, OperandCoverage, Vectors,
+    measure,
 };
+use smallfloat_conformance::vectors::{CoverageLevel, FixedUnit, VectorPlan};
 use smallfloat_tensor::{open_regular, write_file_durably};
 
 use crate::arguments::files::check_outputs;
 use crate::arguments::operands;
 use crate::charts::kappa::KappaPicture;
+use crate::render::fields::at_most;
 use crate::render::output::Output;
 use crate::render::progress::Counter;
 use crate::render::{json as js, output, text as words};
@@ -29,19 +31,25 @@ Examples:
   smallfloat kappa 'Sqrt<bfloat16, e4m3fn>' --variant table,entries=16,in=bfloat16 --per-binade
   smallfloat kappa Exp --format e4m3fn --variant f32-libm
   my-unit-under-test | smallfloat kappa 'Add<e5m2, e5m2, e5m2>' --vectors -
+  smallfloat kappa 'Dot<32, e4m3fn, e4m3fn, exact>' --variant hopper
 
 κ is the largest number of steps from value to value between the defined result and the given
 one: 0 for an exact implementation; inf if an infinity does not match, NaN if a NaN does not
 (P3109 draft, section on κ-approximate implementations). -0 and 0 are one value.
 
-With --variant all operands are tried, up to 2^32. With --vectors a line has the operands' codes
-and the result's in hexadecimal, separated by blanks; # starts a comment; a byte of flags may
-follow where a comment above says `flags`.
+With --variant all operands are tried, up to 2^32; of more, those of `vectors gen` at level 1, or
+at the --level that is given. With --vectors a line has the operands' codes and the result's in
+hexadecimal, separated by blanks; # starts a comment; a byte of flags may follow where a comment
+above says `flags`.
 
 A variant is a list of words and KEY=VALUE parts; `smallfloat kappa` lists the words. The keys:
 operands=FORMAT round the operands first; via=exact, f32-libm, f64-libm, taylor or table;
 degree=N, entries=N, in=FORMAT for the last two; then=FORMAT round the result to a format first;
 flush=zero, normal or nearest for subnormal results.
+
+Of a sum of products, Dot<N, X, Y, ACCUMULATOR>, a variant is another accumulator: exact, f32, a
+GPU's matrix unit (hopper), its parameters (fused:k=32,fraction=13) or a format. `exact` adds all
+operands, c and block scales too, and rounds once.
 
 Intervals are LO..HI (HI excluded) or LO..=HI of the first operand, or of --operand N; an end
 left out is the infinity. They may not overlap.";
@@ -70,6 +78,18 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true, conflicts_with = "per_binade")]
     interval: Vec<String>,
 
+    /// How much --variant tries: exhaustive, 1 or 2 [default: exhaustive up to 2^32, else 1]
+    #[arg(long, value_name = "LEVEL", requires = "variant")]
+    level: Option<CoverageLevel>,
+
+    /// How many random operands at level 1 or 2 [default: 10,000 or 1,000,000]
+    #[arg(long, value_name = "N", requires = "variant")]
+    random: Option<u64>,
+
+    /// The seed of the random operands
+    #[arg(long, value_name = "N", requires = "variant", default_value_t = 0)]
+    seed: u64,
+
     /// κ for each binade of the operand
     #[arg(long)]
     per_binade: bool,
@@ -93,11 +113,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let Some(text) = &args.operation else { return list(args.json, out) };
-    let operation = operands::operation(text, args.format.as_deref())?;
+    let operation = operation(text, args.format.as_deref())?;
     let options = options(args, &operation)?;
     check_outputs(&[("--plot", args.plot.as_deref())], args.vectors.as_deref(), args.overwrite)?;
     let findings = match (&args.variant, &args.vectors) {
-        (Some(recipe), _) => Findings::of_variant(operation, recipe, options)?,
+        (Some(variant), _) => Findings::of_variant(operation, variant, args, options)?,
         (None, Some(path)) => Findings::of_vectors(operation, path, options)?,
         (None, None) => bail!("give --variant or --vectors; `smallfloat kappa` lists the variants"),
     };
@@ -111,6 +131,22 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         return Ok(());
     }
     findings.print(out)
+}
+
+/// A sum of products, or a function of formats.
+fn operation(text: &str, format: Option<&str>) -> Result<MeasuredOperation> {
+    let sum = if format.is_none() { FixedUnit::named(text) } else { None };
+    if text.trim().eq_ignore_ascii_case("dot") {
+        bail!(
+            "`{}`: of what? Write `Dot<32, e4m3fn, e4m3fn, exact>`: how many products, their formats, and the \
+               accumulator",
+            text.trim()
+        );
+    }
+    match sum {
+        Some(unit) => Ok(unit.with_context(|| format!("`{}`", words::excerpt(text)))?.into()),
+        None => Ok(operands::operation(text, format)?.into()),
+    }
 }
 
 /// The words that variants are made of.
@@ -129,18 +165,18 @@ fn list(json: bool, out: &mut Output) -> Result<()> {
     out.rows(&table)?;
     writeln!(out, "\nThey can be combined, with each other and with KEY=VALUE parts:")?;
     writeln!(out, "smallfloat kappa 'Sqrt<bfloat16, e4m3fn>' --variant f32-libm,then=binary16,flush=zero")?;
-    writeln!(out, "`smallfloat kappa --help` has the keys.")?;
+    writeln!(out, "`smallfloat kappa --help` has the keys, and the variants of sums of products.")?;
     Ok(())
 }
 
-fn options(args: &Args, operation: &Specialization) -> Result<GaugeOptions> {
+fn options(args: &Args, operation: &MeasuredOperation) -> Result<GaugeOptions> {
     let count = operation.operands().len();
-    ensure!(count > 0, "{} takes no operands, so there is no κ to measure", operation.function().name());
+    ensure!(count > 0, "{} takes no operands, so there is no κ to measure", operation.name());
     ensure!(
         (1..=count).contains(&args.operand),
         "--operand {}: {} has operands 1..={count}",
         args.operand,
-        operation.function().name()
+        operation.name()
     );
     let index = args.operand - 1;
     let format = &operation.operands()[index];
@@ -157,8 +193,12 @@ fn options(args: &Args, operation: &Specialization) -> Result<GaugeOptions> {
 /// How finely a plot's operand is divided before the picture chooses what to show.
 const RUNS: usize = 1 << 16;
 
+/// Operands of a sum that have a row each, and codes on a line of those that share one.
+const OPERANDS: usize = 12;
+const CODES: usize = 8;
+
 struct Findings {
-    operation: Specialization,
+    operation: MeasuredOperation,
     gauge: Gauge,
     /// Where the given results come from, as in `--variant` or `--vectors`.
     source: (&'static str, String),
@@ -166,17 +206,24 @@ struct Findings {
 }
 
 impl Findings {
-    fn of_variant(operation: Specialization, recipe: &str, options: GaugeOptions) -> Result<Self> {
-        let recipe: ImplementationSpec = recipe.parse().context("--variant")?;
-        let variant = Implementation::new(&recipe, &operation)?;
-        let counter = Counter::new(1_u64.checked_shl(operand_bits(&operation)).unwrap_or(u64::MAX));
-        let gauge = sweep(&operation, |codes| variant.call(codes), options, &|calls| counter.add(calls))?;
+    fn of_variant(
+        operation: MeasuredOperation,
+        variant: &str,
+        args: &Args,
+        options: GaugeOptions,
+    ) -> Result<Self> {
+        let variant = Variant::new(variant, &operation).context("--variant")?;
+        let plan = operation.plan(args.level, args.seed, args.random)?;
+        let all = 1_u64.checked_shl(operation.operand_bits()).unwrap_or(u64::MAX);
+        let counter = Counter::new(plan.as_ref().map_or(all, VectorPlan::lines));
+        let given = |codes: &[u64]| variant.call(codes);
+        let gauge = measure(&operation, plan.as_ref(), given, options, &|calls| counter.add(calls))?;
         let compared = gauge.total().compared();
-        let coverage = Some(OperandCoverage { seen: compared, possible: compared });
-        Ok(Self { operation, gauge, source: ("variant", recipe.to_string()), coverage })
+        let coverage = plan.is_none().then_some(OperandCoverage { seen: compared, possible: compared });
+        Ok(Self { operation, gauge, source: ("variant", variant.to_string()), coverage })
     }
 
-    fn of_vectors(operation: Specialization, path: &Path, options: GaugeOptions) -> Result<Self> {
+    fn of_vectors(operation: MeasuredOperation, path: &Path, options: GaugeOptions) -> Result<Self> {
         let from_stdin = path == Path::new("-");
         let name = if from_stdin { "standard input".into() } else { path.display().to_string() };
         let vectors = if from_stdin {
@@ -274,10 +321,23 @@ impl Findings {
     fn print_worst(&self, out: &mut Output) -> Result<()> {
         let Some(case) = self.gauge.total().worst() else { return Ok(()) };
         let mut table = output::table(&["first of the worst", "code", "value"], &[]);
-        let formats = self.operation.operands();
-        for (i, (code, format)) in case.operands.iter().zip(formats).enumerate() {
-            let name = if formats.len() == 1 { "operand".into() } else { format!("operand {}", i + 1) };
-            table.add_row([name, words::code(format, *code), words::value(format, *code)]);
+        if let Some(fields) = self.operation.fields() {
+            for (name, field, codes) in at_most(OPERANDS, fields, &case.operands) {
+                let format = field.format.expect("a sum's operands are codes of formats");
+                let shown: Vec<_> = codes.iter().map(|code| words::code(&format, *code)).collect();
+                let lines: Vec<_> = shown.chunks(CODES).map(|codes| codes.join(" ")).collect();
+                let value = match &codes[..] {
+                    [code] => words::value(&format, *code),
+                    _ => String::new(),
+                };
+                table.add_row([name, lines.join("\n"), value]);
+            }
+        } else {
+            let formats = self.operation.operands();
+            for (i, (code, format)) in case.operands.iter().zip(formats).enumerate() {
+                let name = if formats.len() == 1 { "operand".into() } else { format!("operand {}", i + 1) };
+                table.add_row([name, words::code(format, *code), words::value(format, *code)]);
+            }
         }
         let result = self.result();
         for (name, codes) in [("defined result", &case.defined), ("given result", &case.given)] {

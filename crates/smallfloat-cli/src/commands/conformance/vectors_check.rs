@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use smallfloat::formats::BINARY64;
-use smallfloat::{Class, Codebook, Datum, Exact, Flags, project};
+use smallfloat::{Datum, Exact, Flags, project};
 use smallfloat_conformance::diagnosis::{
     Condition, Diagnosis, Finding, Hypothesis, Mistake, Rules, diagnose,
 };
 use smallfloat_conformance::vectors::{
-    CLASSES, CallOutcome, CheckOptions, CheckReport, Field, LineLayout, Mismatch, VectorUnit, check,
+    CallOutcome, CheckOptions, CheckReport, Field, LineLayout, Mismatch, VectorUnit, check,
 };
 use smallfloat_tensor::open_regular;
 
 use crate::arguments::unit::PortedUnitArgs;
+use crate::render::fields::{alike, list_value, number};
 use crate::render::output::Output;
 use crate::render::text as words;
 
@@ -323,22 +324,6 @@ fn print_mismatch(
     Ok(())
 }
 
-/// Operands with their names; neighbours among the elements of one block are one, `x2-x31`, where
-/// they have one code.
-fn alike<'a>(fields: &'a [Field], codes: &[u64]) -> Vec<(String, &'a Field, u64)> {
-    let stem = |field: &'a Field| field.name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let mut rows: Vec<(String, &Field, u64)> = Vec::new();
-    for (field, &code) in fields.iter().zip(codes) {
-        match rows.last_mut() {
-            Some((name, first, same)) if stem(first) == stem(field) && *same == code => {
-                *name = format!("{}-{}", first.name, field.name);
-            }
-            _ => rows.push((field.name.clone(), field, code)),
-        }
-    }
-    rows
-}
-
 /// Results and flags; of many results those that differ from the right ones.
 fn outcome(
     title: &str,
@@ -361,30 +346,6 @@ fn outcome(
         writeln!(out, "  {:<9}flags {} ({})", "", outcome.flags & mask, words::flags(outcome.flags & mask))?;
     }
     Ok(())
-}
-
-/// A code with its fields and value.
-fn number(field: &Field, code: u64) -> String {
-    let Some(format) = &field.format else {
-        if let Some(list) = field.list {
-            return format!("{code:#0width$x}  {}", list_value(list, code), width = field.digits() + 2);
-        }
-        if let Some(integer) = field.integer {
-            return format!("{code:#0width$x}  {}", integer.value(code), width = field.digits() + 2);
-        }
-        return match (field.name.as_str(), usize::try_from(code).ok().and_then(|i| CLASSES.get(i))) {
-            ("class", Some(class)) => (*class).to_owned(),
-            ("result", _) => (code != 0).to_string(),
-            _ => format!("{code:#x} of {} bits", field.bits),
-        };
-    };
-    let text = words::code(format, code);
-    let value = words::value(format, code);
-    let class = match format.classify(code) {
-        Class::Nan => String::new(),
-        class => format!(", {class}"),
-    };
-    format!("{text}  {}  {value}{class}", words::bits(format, code))
 }
 
 fn exact_text(exact: &Exact) -> String {
@@ -410,11 +371,6 @@ fn exact_text(exact: &Exact) -> String {
         Exact::Infinite { negative } => if negative { "-Inf" } else { "Inf" }.into(),
         Exact::Cancelled => "0, from terms that cancel".into(),
     }
-}
-
-/// The value of a list's code: the shortest decimal that is read as the same binary32 number.
-fn list_value(list: Codebook, code: u64) -> String {
-    list.value(u32::try_from(code).expect("a code of the list")).to_string()
 }
 
 /// Between which values the exact result lies.

@@ -252,7 +252,7 @@ impl VectorPlan {
     }
 
     /// How many operands a line has.
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
