@@ -238,16 +238,17 @@ mod tests {
     fn vectors_are_used() {
         let of = |a, b| match ExactDot::new(a, b).terms {
             Terms::Integers(_, Some(plan)) => {
-                (matches!(plan.accumulators, Accumulators::Binary32(_)), plan.nibbles.is_some())
+                let is_narrow = matches!(plan.accumulators, Accumulators::Binary32(_));
+                (is_narrow, plan.nibbles.is_some(), plan.digits.map(|digits| digits.map(|some| some.count)))
             }
             terms => panic!("{terms:?}"),
         };
-        assert_eq!(of(&E4M3FN, &E4M3FN), (true, true));
-        assert_eq!(of(&E2M1FN, &E2M1FN), (true, true));
-        assert_eq!(of(&E4M3FN, &E5M2), (false, true));
-        assert_eq!(of(&E5M2, &E5M2), (false, true));
-        assert_eq!(of(&E5M2, &E2M1FN), (true, true));
-        assert_eq!(of(&UE4M3, &E2M1FN), (true, false));
+        assert_eq!(of(&E4M3FN, &E4M3FN), (true, true, Some([3, 3])));
+        assert_eq!(of(&E2M1FN, &E2M1FN), (true, true, Some([1, 1])));
+        assert_eq!(of(&E4M3FN, &E5M2), (false, true, Some([3, 5])));
+        assert_eq!(of(&E5M2, &E5M2), (false, true, Some([5, 5])));
+        assert_eq!(of(&E5M2, &E2M1FN), (true, true, Some([5, 1])));
+        assert_eq!(of(&UE4M3, &E2M1FN), (true, false, Some([3, 1])));
         let Terms::Integers(_, Some(plan)) = ExactDot::new(&E4M3FN, &E5M2).terms else { panic!("50 bits") };
         // 1.75 · −0.5, in units of 2^-25.
         let (x, y) = ([0x3e_u8; 100], [0xb8_u8; 100]);
@@ -259,5 +260,8 @@ mod tests {
             return;
         };
         assert_eq!(machine.exact_sum(&plan, [&x, &y]), Some((-96 * 7 * (1 << 22), 96)));
+        if let Some(machine) = Machine::new(Level::Avx512).filter(|_| Level::Avx512.is_available()) {
+            assert_eq!(machine.exact_sum(&plan, [&x, &y]), Some((-100 * 7 * (1 << 22), 100)));
+        }
     }
 }

@@ -10,6 +10,7 @@ use smallfloat::formats::BINARY32;
 use smallfloat::{Datum, Format};
 
 use crate::plan::decode::DecodePlan;
+use crate::plan::digits::Digits;
 use crate::plan::nibbles::NibblePlan;
 
 /// Constants of an exact sum of products.
@@ -20,6 +21,8 @@ pub(crate) struct ExactPlan {
     /// These constants by nibbles, with NaN as well, where both formats have such constants.
     pub(crate) nibbles: Option<[NibblePlan; 2]>,
     pub(crate) accumulators: Accumulators,
+    /// Digits of the integers, where both formats have such tables.
+    pub(crate) digits: Option<[Digits; 2]>,
 }
 
 /// Accumulators of products, by whose type products are cut in two.
@@ -53,10 +56,12 @@ impl ExactPlan {
             let halves = formats[i].is_signed().then(|| halves(values[i], [0x7fc0; 2]))?;
             NibblePlan::new(&halves?)
         };
+        let digits = |i: usize| Digits::new(formats[i], values[i]);
         Some(Self {
             bytes: [table(0)?, table(1)?],
             nibbles: nibbles(0).zip(nibbles(1)).map(|(x, y)| [x, y]),
             accumulators,
+            digits: digits(0).zip(digits(1)).map(|(x, y)| [x, y]),
         })
     }
 }

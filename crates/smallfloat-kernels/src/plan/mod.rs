@@ -5,6 +5,7 @@ pub(crate) mod arithmetic;
 pub(crate) mod blocks;
 pub(crate) mod class_table;
 pub(crate) mod decode;
+pub(crate) mod digits;
 pub(crate) mod draw;
 pub(crate) mod encode;
 pub(crate) mod exact;

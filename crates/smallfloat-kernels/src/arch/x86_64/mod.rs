@@ -411,6 +411,9 @@ impl Kernels for Machine {
     }
 
     fn exact_sum(self, plan: &ExactPlan, codes: [&[u8]; 2]) -> Option<(i128, usize)> {
+        if let (Some(token), Some([x, y])) = (self.avx512, &plan.digits) {
+            return Some((avx512::exact::exact_sum(token, [x, y], codes)?, codes[0].len()));
+        }
         self.fma.map_or(Some((0, 0)), |token| avx2::exact::exact_sum(token, plan, codes))
     }
 

@@ -1,7 +1,8 @@
 //! Exact sums of products against integers of this file: one for each exponent.
 
 use crate::common::{narrow_formats, scramble};
-use smallfloat::{Datum, Exact, Format};
+use smallfloat::formats::BINARY64;
+use smallfloat::{Datum, Exact, Format, project};
 use smallfloat_kernels::{Accumulate, Dot, Level};
 
 /// The exponent of the lowest integer.
@@ -115,6 +116,68 @@ fn long_sums() {
             for level in Level::available() {
                 let (found, _) = dot.clone().with_level(level).sum(&codes[0], &codes[1]);
                 assert!(is_sum(found, [&a, &b], [&codes[0], &codes[1]]), "{names:?}, {level:?}");
+            }
+        }
+    }
+}
+
+/// Every product of two codes, alone and among zeros.
+#[test]
+fn products_of_all_codes() {
+    let names =
+        ["e2m1fn", "e2m3fn", "e3m2fn", "e3m4", "e4m3fn", "e4m3fnuz", "cfloat8_1_4_3:bias=7", "e5m2", "ue4m3"];
+    for (a, b) in names.iter().zip(names.iter().cycle().skip(1)).chain(names.iter().zip(&names)) {
+        let formats = [a, b].map(|name| name.parse::<Format>().unwrap());
+        let dot = Dot::new(&formats[0], &formats[1], Accumulate::Exact).unwrap();
+        // Products have 8 bits, and f64 has all of them.
+        let values = |f: &Format| f.codes().map(|code| f.decode_f64(code).value).collect::<Vec<_>>();
+        let [x_values, y_values] = [values(&formats[0]), values(&formats[1])];
+        let dots: Vec<_> = Level::available().map(|level| (level, dot.clone().with_level(level))).collect();
+        for (i, x) in x_values.iter().enumerate() {
+            for (j, y) in y_values.iter().enumerate().filter(|(_, y)| (*x * **y).is_finite()) {
+                let (mut xs, mut ys) = ([0; 64], [0; 64]);
+                let place = (i * 5 + j) % 64;
+                (xs[place], ys[place]) = (i.to_le_bytes()[0], j.to_le_bytes()[0]);
+                for (level, dot) in &dots {
+                    for part in [place..place + 1, 0..64] {
+                        let (sum, _) = dot.sum(&xs[part.clone()], &ys[part]);
+                        let found = project(sum, &BINARY64, &BINARY64.default_projection()).value;
+                        // The sign of a zero is another test's.
+                        let expected = if x * y == 0.0 { found & 1 << 63 } else { (x * y).to_bits() };
+                        assert_eq!(found, expected, "{a} {i:#x}, {b} {j:#x}, {level:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is no number is found at every place of either operand, whatever follows.
+#[test]
+fn others_are_found_everywhere() {
+    for name in ["e4m3fn", "e4m3fnuz", "e5m2", "binary8p4se", "binary6p3se", "e3m2fn"] {
+        let f: Format = name.parse().unwrap();
+        let others: Vec<u8> =
+            f.codes().filter(|code| !f.decode(*code).is_finite()).map(|code| code.to_le_bytes()[0]).collect();
+        assert_eq!(others.is_empty(), name == "e3m2fn", "{name}");
+        let one = f.encode(Datum::finite(false, 1, 0)).unwrap().to_le_bytes()[0];
+        for level in Level::available() {
+            let dot = Dot::new(&f, &f, Accumulate::Exact).unwrap().with_level(level);
+            for (length, other) in
+                [1, 63, 64, 65, 200].into_iter().flat_map(|n| others.iter().map(move |o| (n, o)))
+            {
+                let ones = vec![one; length];
+                let mut codes = ones.clone();
+                for place in 0..length {
+                    codes[place] = *other;
+                    for [x, y] in [[&codes, &ones], [&ones, &codes]] {
+                        let (sum, _) = dot.sum(x, y);
+                        let is_number = matches!(sum, Exact::Finite { .. } | Exact::Cancelled);
+                        assert!(!is_number, "{name}, {level:?}, {length}, {place}, {other:#x}");
+                    }
+                    codes[place] = one;
+                }
+                assert!(is_sum(dot.sum(&codes, &ones).0, [&f; 2], [&codes, &ones]), "{name}, {level:?}");
             }
         }
     }

@@ -8,6 +8,7 @@ pub(super) mod decode;
 pub(super) mod dot;
 pub(super) mod elementwise;
 pub(super) mod encode;
+pub(super) mod exact;
 pub(super) mod gemm;
 pub(super) mod lanes;
 pub(super) mod random;
