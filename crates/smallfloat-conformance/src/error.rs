@@ -216,7 +216,7 @@ pub enum Error {
         unit: String,
     },
     /// Ports that the unit does not have, or that have other values.
-    #[error("ports: {problem}")]
+    #[error("{problem}")]
     Ports {
         /// What is wrong and what would be right.
         problem: String,

@@ -119,10 +119,7 @@ fn files_follow_each_other() {
     assert!(error.contains("bias: `40` is too large, 0..=3f"), "{error}");
     let head = head.replace("bias=7", "rounding");
     let error = run(&format!("{head}6 3c00 38 00\n")).expect_err("no mode").to_string();
-    assert!(
-        error.contains("line 3: `6 3c00 38 00`: ports: rounding: 6 is none of 0, 1, 2, 3, 4, 5"),
-        "{error}"
-    );
+    assert!(error.contains("line 3: `6 3c00 38 00`: rounding: 6 is none of 0, 1, 2, 3, 4, 5"), "{error}");
 }
 
 /// What a wrong unit gives for a line.
@@ -261,7 +258,7 @@ fn ports_that_make_no_sense_are_refused() {
         let unit = UnitUnderTest::new(operation.parse().expect(operation), None).expect(operation);
         unit.with_ports(&ports.parse().expect(ports)).map(|_| ()).expect_err(ports).to_string()
     };
-    assert!(with("Add<e4m3fn>", "bias").contains("no format here has a bias that can be chosen"));
+    assert!(with("Add<e4m3fn>", "bias").contains("no format here has a bias that a port can choose"));
     let shp = "Add<shp:bias=1>";
     assert!(with(shp, "z_bias").contains("no format of z"));
     assert!(with(shp, "x_bias,y_bias,rounding").contains("24576 settings, at most 4096"));

@@ -257,7 +257,7 @@ fn ports_are_columns() {
     vectors(&["gen", "--op", "Add", "--format", "e4m3fn", "--ports", "bias"])
         .assert()
         .code(1)
-        .stderr(contains("no format here has a bias that can be chosen"));
+        .stderr(contains("--ports: no format here has a bias that a port can choose"));
     vectors(&["check", "-", "--ports", "bias"])
         .write_stdin("")
         .assert()

@@ -50,7 +50,7 @@ impl Coverage {
     /// A unit with ports, whose coverage is a [`UnitCoverage`](crate::coverage::UnitCoverage).
     pub fn new(unit: UnitUnderTest) -> Result<Self, Error> {
         if unit.ports().is_some() {
-            let problem = "bins are those of one setting".to_owned();
+            let problem = "bins are those of one setting: name the unit without ports".to_owned();
             return Err(Error::Ports { problem });
         }
         let has_poles = match unit.operation().function() {

@@ -229,7 +229,9 @@ impl Settings {
     pub(crate) fn new(unit: &UnitUnderTest, ports: &Ports) -> Result<Self, Error> {
         let count = ports.settings();
         if count > SETTINGS {
-            let problem = format!("{count} settings, at most {SETTINGS} are supported: name fewer values");
+            let problem = format!(
+                "the ports have {count} settings, at most {SETTINGS} are supported: name fewer values"
+            );
             return Err(Error::Ports { problem });
         }
         let fields = ports.0.iter().map(|port| Field::port(port.kind.name(), port.kind.bits()));
@@ -361,7 +363,7 @@ fn with_bias(operation: &Specialization, of: Option<&str>, code: u64) -> Result<
     }
     if !is_free {
         let whose = of.map_or_else(|| "no format here".to_owned(), |name| format!("no format of {name}"));
-        let problem = format!("{whose} has a bias that can be chosen, as cfloat8_1_4_3 and shp have");
+        let problem = format!("{whose} has a bias that a port can choose, as cfloat8_1_4_3 and shp have");
         return Err(Error::Ports { problem });
     }
     // What follows from the formats stays.
