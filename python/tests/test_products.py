@@ -61,6 +61,14 @@ def test_matrix_units():
     assert mixed.shape == (3, 1)
     with pytest.raises(ValueError, match="rtx-blackwell, cdna1"):
         sf.dot(x, x, "e4m3fn", accumulate="pascal")
+    for name, message in [
+        ("hoper", "unknown accumulator `hoper`, did you mean `hopper`"),
+        ("pascal", "unknown accumulator `pascal`: write f32"),
+        ("shp", "`shp` needs a bias"),
+        ("e3m2", "`e3m2` is ambiguous"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            sf.matmul(a, b, "bfloat16", accumulate=name)
     with pytest.raises(ValueError, match="no instruction"):
         sf.matmul(a, b, "bfloat16", accumulate="volta")
     with pytest.raises(ValueError, match="multiple of k"):

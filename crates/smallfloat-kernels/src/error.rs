@@ -72,11 +72,13 @@ pub enum Error {
         format: smallfloat::Format,
     },
     /// A name that no accumulator has.
-    #[error(
-        "no accumulator has this name: f32, exact, a format, a matrix unit (volta, turing, ampere, ada, hopper, blackwell, \
-         rtx-blackwell, cdna1, cdna2, cdna3; hopper:output=f16, hopper:promote=128) or fused:k=32,fraction=13,output=e8m13"
-    )]
-    Accumulate,
+    #[error("unknown accumulator `{name}`{}", meant(*suggestion))]
+    Accumulate {
+        /// The name.
+        name: smallfloat::Snippet,
+        /// The known name nearest to it, if any is near.
+        suggestion: Option<&'static str>,
+    },
     /// Parameters of a matrix unit that don't go together.
     #[error("{0}")]
     Fused(&'static str),
@@ -96,4 +98,14 @@ pub enum Error {
     /// A name that no level has.
     #[error("no level has this name: portable, neon, avx2 or avx512")]
     Level,
+}
+
+/// What an unknown name of an accumulator was meant to be, or can be.
+fn meant(suggestion: Option<&str>) -> String {
+    match suggestion {
+        Some(name) => format!(", did you mean `{name}`?"),
+        None => ": write f32, exact, a format, a matrix unit (volta, turing, ampere, ada, hopper, blackwell, rtx-blackwell, \
+                 cdna1, cdna2, cdna3; hopper:output=f16, hopper:promote=128) or fused:k=32,fraction=13,output=e8m13"
+            .to_owned(),
+    }
 }

@@ -124,11 +124,13 @@ pub use codebook::Codebook;
 #[cfg(feature = "math")]
 pub use evaluate::table::ExactTable;
 pub use format::datum::{Class, Datum};
-pub use format::error::{Error, ErrorKind};
+pub use format::error::{Error, ErrorKind, Snippet};
 pub use format::formats;
 #[doc(hidden)]
 pub use format::key::key_of as __key_of;
 pub use format::name::FormatSpec;
+#[doc(hidden)]
+pub use format::name::closest as __closest;
 pub use format::{Domain, Family, Format, Parameters, Signedness, Specials, Subnormals};
 pub use projection::convert::{convert, convert_with, project_with};
 pub use projection::exact::Exact;

@@ -15,15 +15,7 @@ use crate::{policy, value_error};
 /// How a product is accumulated: a name, or a format.
 fn accumulator(accumulate: &Bound<'_, PyAny>) -> PyResult<Accumulate> {
     if let Ok(text) = accumulate.extract::<String>() {
-        return match text.parse() {
-            // A name that is none, and a format that needs a bias, have the format's error.
-            Err(error @ smallfloat_kernels::Error::Accumulate) => match format_of(accumulate) {
-                Ok(format) => Ok(Accumulate::Rounded(format, format.default_projection())),
-                Err(_) if !text.contains("bias") => Err(value_error(error)),
-                Err(error) => Err(error),
-            },
-            found => found.map_err(value_error),
-        };
+        return text.parse().map_err(value_error);
     }
     let format = format_of(accumulate)?;
     Ok(Accumulate::Rounded(format, format.default_projection()))

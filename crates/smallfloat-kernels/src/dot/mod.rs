@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use smallfloat::formats::BINARY32;
 use smallfloat::ops::Semantics;
-use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounded, SmallFloat, ops, project};
+use smallfloat::{Datum, ErrorKind, Exact, Flags, Format, Projection, Rounded, SmallFloat, ops, project};
 
 use crate::arch::level::Level;
 use crate::arch::{Kernels, Machine};
@@ -77,10 +77,16 @@ impl FromStr for Accumulate {
             _ => {}
         }
         match text.parse::<MatrixUnit>() {
-            Err(Error::Accumulate) => {
-                let format: Format = text.parse().map_err(|_| Error::Accumulate)?;
-                Ok(Self::Rounded(format, format.default_projection()))
-            }
+            Err(Error::Accumulate { name, suggestion }) => match text.parse::<Format>() {
+                Ok(format) => Ok(Self::Rounded(format, format.default_projection())),
+                // A unit's name before a format's, where either is near.
+                Err(error) => Err(match error.kind() {
+                    ErrorKind::UnknownFormat { suggestion: format, .. } => {
+                        Error::Accumulate { name, suggestion: suggestion.or(format) }
+                    }
+                    _ => error.into(),
+                }),
+            },
             unit => unit.map(Self::Unit),
         }
     }

@@ -429,8 +429,9 @@ pub struct Snippet {
 impl Snippet {
     const CAPACITY: usize = 48;
 
+    /// Returns the first 48 bytes of a text.
     #[expect(clippy::cast_possible_truncation, reason = "the capacity fits in a byte")]
-    pub(crate) fn new(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         let mut end = text.len().min(Self::CAPACITY);
         while !text.is_char_boundary(end) {
             end -= 1;

@@ -376,7 +376,7 @@ fn unknown(name: &str) -> Error {
 }
 
 /// What to show for the known name nearest to a misspelt one, if any is near.
-pub(crate) fn closest(
+pub fn closest(
     name: &str,
     known: impl Iterator<Item = (&'static str, &'static str)>,
 ) -> Option<&'static str> {

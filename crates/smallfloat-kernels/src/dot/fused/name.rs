@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use smallfloat::Rounding;
+use smallfloat::{Rounding, Snippet};
 
 use super::unit::{Gpu, MatrixUnit};
 use super::{Fused, GroupSum, Output};
@@ -45,7 +45,7 @@ impl FromStr for Fused {
 
     /// Reads [`Fused`]'s text; `k`, and where sums are aligned `fraction`, must be given.
     fn from_str(text: &str) -> Result<Self, Error> {
-        let fields = text.strip_prefix(PREFIX).ok_or(Error::Accumulate)?;
+        let fields = text.strip_prefix(PREFIX).ok_or_else(|| unknown(text))?;
         let (mut k, mut fraction, mut sum, mut output, mut rounding) = (None, None, None, None, None);
         let (mut flush, mut promote) = (false, None);
         for field in fields.split(',') {
@@ -96,6 +96,13 @@ impl FromStr for Fused {
     }
 }
 
+/// The error of a name that no accumulator has.
+fn unknown(name: &str) -> Error {
+    let names = ["f32", "exact"].into_iter().chain(Gpu::ALL.iter().map(|gpu| gpu.name()));
+    let suggestion = smallfloat::__closest(name, names.map(|name| (name, name)));
+    Error::Accumulate { name: Snippet::new(name), suggestion }
+}
+
 fn number(text: &str) -> Result<usize, Error> {
     text.parse().map_err(|_| Error::Fused("k, fraction and promote are whole numbers"))
 }
@@ -127,7 +134,7 @@ impl FromStr for MatrixUnit {
     fn from_str(text: &str) -> Result<Self, Error> {
         let (name, fields) = text.split_once(':').map_or((text, None), |(name, fields)| (name, Some(fields)));
         let gpu = Gpu::ALL.iter().find(|gpu| gpu.name().eq_ignore_ascii_case(name));
-        let mut unit = Self::new(*gpu.ok_or(Error::Accumulate)?);
+        let mut unit = Self::new(*gpu.ok_or_else(|| unknown(name))?);
         for field in fields.into_iter().flat_map(|fields| fields.split(',')) {
             match field.split_once('=').unwrap_or((field, "")) {
                 ("output", "f16") => unit.half = true,

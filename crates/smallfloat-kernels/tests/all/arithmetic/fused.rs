@@ -215,8 +215,19 @@ fn what_does_not_go_is_refused() {
     let fused = Fused { rounding: smallfloat::Rounding::ToOdd, ..Fused::aligned(4, 20, Output::Binary32) };
     assert!(FusedDot::new(&E5M2, &E5M2, fused).is_err());
     assert!(FusedDot::new(&E5M2, &E5M2, Fused::nearest(3, GroupSum::Pairwise)).is_err());
-    let unknown = "pascal".parse::<Accumulate>().unwrap_err().to_string();
+    let error = |text: &str| text.parse::<Accumulate>().unwrap_err().to_string();
+    let unknown = error("pascal");
+    assert!(unknown.starts_with("unknown accumulator `pascal`: write f32, exact, a format"), "{unknown}");
     assert!(unknown.contains("rtx-blackwell, cdna1, cdna2, cdna3"), "{unknown}");
+    for (text, message) in [
+        ("hoper", "unknown accumulator `hoper`, did you mean `hopper`?"),
+        ("hoper:promote=128", "unknown accumulator `hoper`, did you mean `hopper`?"),
+        ("fp32", "unknown accumulator `fp32`, did you mean `f32`?"),
+        ("binary61", "unknown accumulator `binary61`, did you mean `binary64`?"),
+        ("shp", "`shp` needs a bias, 0..=63: write `shp:bias=7`"),
+    ] {
+        assert_eq!(error(text), message);
+    }
 }
 
 /// Sums with block scales.
