@@ -375,7 +375,7 @@ fn unknown(name: &str) -> Error {
     Error::new(ErrorKind::UnknownFormat { name: Snippet::new(name), suggestion })
 }
 
-/// What to show for the known name nearest to a misspelt one, if any is near.
+/// Returns what to show for the known name nearest to a misspelt one, if any is near.
 pub fn closest(
     name: &str,
     known: impl Iterator<Item = (&'static str, &'static str)>,
