@@ -50,6 +50,8 @@ struct free {
     void operator()(sf_format *handle) const { sf_format_free(handle); }
     void operator()(sf_projection *handle) const { sf_projection_free(handle); }
     void operator()(sf_operation *handle) const { sf_op_free(handle); }
+    void operator()(sf_dot *handle) const { sf_dot_free(handle); }
+    void operator()(sf_scaled_dot *handle) const { sf_scaled_dot_free(handle); }
 };
 
 }  // namespace detail
@@ -187,6 +189,48 @@ private:
     }
 
     std::unique_ptr<sf_operation, detail::free> handle_;
+};
+
+/// Products of matrices whose sums accumulate as `f32`, `exact`, `hopper`, …
+class dot {
+public:
+    dot(const format &x, const format &y, const std::string &accumulate) {
+        sf_error e;
+        handle_.reset(detail::checked(sf_dot_new(x.get(), y.get(), accumulate.c_str(), &e), e));
+    }
+
+    const sf_dot *get() const { return handle_.get(); }
+
+    /// The rows of `a` times those of `b`, as sf_dot_matmul has it.
+    void matmul(std::size_t rows, std::size_t columns, std::size_t depth, const void *a, const void *b,
+                float *results) const {
+        detail::check(sf_dot_matmul(get(), rows, columns, depth, a, b, results));
+    }
+
+private:
+    std::unique_ptr<sf_dot, detail::free> handle_;
+};
+
+/// Products of matrices in blocks with scales, as `blackwell` or `rtx-blackwell` computes them.
+class scaled_dot {
+public:
+    scaled_dot(const format &x, const format &y, const format &scale, std::size_t block, const std::string &unit) {
+        sf_error e;
+        handle_.reset(detail::checked(
+            sf_scaled_dot_new(x.get(), y.get(), scale.get(), block, unit.c_str(), &e), e));
+    }
+
+    const sf_scaled_dot *get() const { return handle_.get(); }
+
+    /// The rows of `a` times those of `b`, as sf_scaled_dot_matmul has it.
+    void matmul(std::size_t rows, std::size_t columns, std::size_t depth, const std::uint8_t *a,
+                const std::uint8_t *b, const std::uint8_t *a_scales, const std::uint8_t *b_scales,
+                float *results) const {
+        detail::check(sf_scaled_dot_matmul(get(), rows, columns, depth, a, b, a_scales, b_scales, results));
+    }
+
+private:
+    std::unique_ptr<sf_scaled_dot, detail::free> handle_;
 };
 
 /// A number of a fixed format: a code, with operators that round once.

@@ -98,6 +98,48 @@ static void handles() {
     CHECK(caught == 3, "%d", caught);
 }
 
+static void products() {
+    const sf::format e4m3("e4m3fn"), e2m3("e2m3fn"), e2m1("e2m1fn"), e8m0("e8m0fnu");
+    float results[2];
+    // 448² + 1 − 448²: Hopper keeps 13 bits below 2^17, the exact sum all.
+    const std::uint8_t a[3] = {0x7e, 0x38, 0x7e}, b[6] = {0x7e, 0x38, 0xfe, 0, 0x40, 0};
+    sf::dot moved(e4m3, e4m3, "exact");
+    const sf::dot exact = std::move(moved), hopper(e4m3, e4m3, "hopper");
+    exact.matmul(1, 2, 3, a, b, results);
+    CHECK(results[0] == 1 && results[1] == 2, "%g %g", double(results[0]), double(results[1]));
+    hopper.matmul(1, 2, 3, a, b, results);
+    CHECK(results[0] == 0 && results[1] == 2, "%g %g", double(results[0]), double(results[1]));
+    // 7.5 · 6 in two blocks, under scales of 2 and 4, and of 1/2.
+    std::uint8_t x[33] = {0}, y[33] = {0};
+    x[0] = x[32] = 0x1f, y[0] = y[32] = 0x07;
+    const std::uint8_t two[2] = {128, 129}, half[2] = {126, 126};
+    const sf::scaled_dot blocks(e2m3, e2m1, e8m0, 32, "blackwell");
+    blocks.matmul(1, 1, 33, x, y, two, half, results);
+    CHECK(results[0] == 135 && blocks.get() != nullptr && exact.get() != nullptr, "%g", double(results[0]));
+    int caught = 0;
+    try {
+        sf::dot(e4m3, e4m3, "hoper");
+    } catch (const sf::error &e) {
+        caught += e.status == SF_STATUS_NAME && std::strstr(e.what(), "hopper") != nullptr;
+    }
+    try {
+        sf::scaled_dot(e4m3, e4m3, e8m0, 16, "blackwell");
+    } catch (const sf::error &e) {
+        caught += e.status == SF_STATUS_UNSUPPORTED;
+    }
+    try {
+        exact.matmul(1, 1, 0, a, b, results);
+    } catch (const sf::error &e) {
+        caught += e.status == SF_STATUS_COUNT;
+    }
+    try {
+        blocks.matmul(1, 1, 33, x, y, two, nullptr, results);
+    } catch (const sf::error &e) {
+        caught += e.status == SF_STATUS_NULL;
+    }
+    CHECK(caught == 4, "%d", caught);
+}
+
 int main() {
     // All formats by their own names, 8 bits and less exhaustively.
 #define OPERATORS(name, code) operators<sf::name>(#name);
@@ -106,6 +148,7 @@ int main() {
     tesla<7>();
     tesla<63>();
     handles();
+    products();
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; i++) threads.emplace_back([] { operators<sf::e2m3fn>("e2m3fn"); });
     for (auto &thread : threads) thread.join();
