@@ -299,7 +299,8 @@ sf_status sf_format_decode(const struct sf_format *format, uint64_t code, double
 
 // Rounds a binary64 to a code, by the format's default projection where `projection` is NULL, and
 // sets `flags`, which may be NULL, to what is raised. Returns SF_STATUS_OK, SF_STATUS_UNSUPPORTED
-// for a stochastic rounding (which an operation of sf_op_convert does), or SF_STATUS_NULL.
+// for a stochastic rounding (which an operation of sf_op_convert does) or a projection for another
+// format, or SF_STATUS_NULL.
 sf_status sf_format_encode(const struct sf_format *format,
                            const struct sf_projection *projection,
                            double value,
@@ -334,7 +335,8 @@ struct sf_operation *sf_op(const char *text, struct sf_error *error);
 // flags:
 // `tesla`, `ieee-before`, `ieee-after`, `riscv`, `arm` or `x86`, perhaps with changes as in
 // `arm,nan=canonical`. `projection` and `flags` may be NULL: the text's projection, and Tesla's
-// rules for Tesla's formats and `ieee-before` for others.
+// rules for Tesla's formats and `ieee-before` for others. A projection for another format than the
+// result's is refused (SF_STATUS_UNSUPPORTED).
 struct sf_operation *sf_op_with(const char *text,
                                 const struct sf_projection *projection,
                                 const char *flags,

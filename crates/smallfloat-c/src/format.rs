@@ -14,7 +14,22 @@ use crate::status::{
 pub struct sf_format(pub(crate) Format);
 
 /// How results become values of a format: rounding, saturation, and what a format does not have.
-pub struct sf_projection(pub(crate) Projection);
+pub struct sf_projection {
+    format: Format,
+    projection: Projection,
+}
+
+impl sf_projection {
+    /// The projection, if it is one for results in this format.
+    pub(crate) fn to(&self, to: &Format) -> Result<Projection, Failure> {
+        if self.format == *to {
+            return Ok(self.projection);
+        }
+        let text =
+            format_args!("the projection is for results in {}, and the results are in {to}", self.format);
+        Err(Failure::new(sf_status::Unsupported, text))
+    }
+}
 
 /// What a format is.
 #[repr(C)]
@@ -160,7 +175,8 @@ pub extern "C" fn sf_format_decode(
 
 /// Rounds a binary64 to a code, by the format's default projection where `projection` is NULL, and
 /// sets `flags`, which may be NULL, to what is raised. Returns SF_STATUS_OK, SF_STATUS_UNSUPPORTED
-/// for a stochastic rounding (which an operation of sf_op_convert does), or SF_STATUS_NULL.
+/// for a stochastic rounding (which an operation of sf_op_convert does) or a projection for another
+/// format, or SF_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_format_encode(
     format: Option<&sf_format>,
@@ -171,7 +187,8 @@ pub extern "C" fn sf_format_encode(
 ) -> sf_status {
     status(|| {
         let (format, code) = (&given(format, "the format")?.0, given(code, "the code")?);
-        let projection = projection.map_or_else(|| format.default_projection(), |projection| projection.0);
+        let projection =
+            projection.map_or_else(|| Ok(format.default_projection()), |given| given.to(format))?;
         if projection.rounding.is_stochastic() {
             let text = "a stochastic rounding needs a random word: use an operation of sf_op_convert";
             return Err(Failure::new(sf_status::Unsupported, text));
@@ -235,7 +252,7 @@ pub unsafe extern "C" fn sf_projection_new(
         if let Some(saturation) = saturation {
             projection = projection.with_saturation(saturation.parse()?);
         }
-        Ok(sf_projection(projection))
+        Ok(sf_projection { format: *format, projection })
     })
 }
 

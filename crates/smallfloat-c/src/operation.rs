@@ -151,7 +151,8 @@ pub unsafe extern "C" fn sf_op(
 /// flags:
 /// `tesla`, `ieee-before`, `ieee-after`, `riscv`, `arm` or `x86`, perhaps with changes as in
 /// `arm,nan=canonical`. `projection` and `flags` may be NULL: the text's projection, and Tesla's
-/// rules for Tesla's formats and `ieee-before` for others.
+/// rules for Tesla's formats and `ieee-before` for others. A projection for another format than the
+/// result's is refused (SF_STATUS_UNSUPPORTED).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_op_with(
     text: *const c_char,
@@ -165,8 +166,8 @@ pub unsafe extern "C" fn sf_op_with(
         // SAFETY: as above.
         let flags = unsafe { read_optional(flags, "the policy for flags") }?;
         let mut operation: Specialization = text.parse()?;
-        if let Some(projection) = projection {
-            operation = operation.with_projections(&[projection.0])?;
+        if let (Some(projection), Some(to)) = (projection, operation.formats().last()) {
+            operation = operation.with_projections(&[projection.to(to)?])?;
         }
         if let Some(flags) = flags {
             let policy: FlagPolicy = flags.parse()?;
@@ -194,7 +195,7 @@ pub unsafe extern "C" fn sf_op_convert(
         let flags = unsafe { read_optional(flags, "the policy for flags") }?;
         let mut unit = UnitUnderTest::convert(from, to, None, None, None)?;
         if let Some(projection) = projection {
-            unit = UnitUnderTest::new(unit.operation().with_projections(&[projection.0])?, None)?;
+            unit = UnitUnderTest::new(unit.operation().with_projections(&[projection.to(to)?])?, None)?;
         }
         if let Some(flags) = flags {
             unit = unit.with_flag_policy(flags.parse()?, true);

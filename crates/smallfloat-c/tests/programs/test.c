@@ -403,6 +403,23 @@ static void refusals(void) {
     CHECK(sf_op_with("Add<e4m3fn>", NULL, "riscw", &error) == NULL && error.status == SF_STATUS_NAME, "%s", error.text);
     CHECK(sf_op_convert(NULL, NULL, NULL, NULL, &error) == NULL && error.status == SF_STATUS_NULL, "%s", error.text);
     CHECK(sf_projection_new(NULL, NULL, NULL, NULL, &error) == NULL && error.status == SF_STATUS_NULL, "%s", error.text);
+    /* A projection is for results in one format. */
+    sf_format *narrow = sf_format_new("e4m3fn", NULL), *broad = sf_format_new("binary32", NULL);
+    sf_projection *how = sf_projection_new(narrow, NULL, "toward-zero", NULL, NULL);
+    static const char *others[] = {"Add<binary32>", "Add<e4m3fn, e4m3fn, e5m2>", "ConvertToInt8<e5m2>"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        CHECK(sf_op_with(others[i], how, NULL, &error) == NULL && error.status == SF_STATUS_UNSUPPORTED, "%s", others[i]);
+        CHECK(strstr(error.text, "for results in e4m3fn, and") != NULL, "%s", error.text);
+    }
+    CHECK(sf_op_convert(narrow, broad, how, NULL, &error) == NULL && error.status == SF_STATUS_UNSUPPORTED, "%s", error.text);
+    CHECK(sf_format_encode(broad, how, 1, &result, NULL) == SF_STATUS_UNSUPPORTED && result == 77, "another format");
+    static const char *same[] = {"Add<e5m2, e5m2, e4m3fn>", "ConvertToInt8<e4m3fn>"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        sf_operation *right = sf_op_with(same[i], how, NULL, &error);
+        CHECK(right != NULL, "%s: %s", same[i], error.text);
+        sf_op_free(right);
+    }
+    sf_projection_free(how), sf_format_free(broad), sf_format_free(narrow);
     /* A text of any length is cut, in whole characters. */
     char *longest = malloc(5000);
     for (int i = 0; i < 4998; i += 3) memcpy(longest + i, "\xe2\x88\x9e", 3);
@@ -532,6 +549,8 @@ static void sums_of_products(size_t count) {
     CHECK(sf_dot_matmul(NULL, 1, 1, 4, a, b, results) == SF_STATUS_NULL, "NULL");
     CHECK(sf_dot_new(format, wide, "hopper", &error) == NULL && error.status == SF_STATUS_UNSUPPORTED, "%s", error.text);
     CHECK(sf_dot_new(format, format, "hoper", &error) == NULL && error.status == SF_STATUS_NAME, "%s", error.text);
+    CHECK(strstr(error.text, "`hoper`, did you mean `hopper`?") != NULL, "%s", error.text);
+    CHECK(sf_dot_new(format, format, "pascal", &error) == NULL && error.status == SF_STATUS_NAME, "%s", error.text);
     CHECK(strstr(error.text, "output=e8m13") != NULL, "the text ends: %s", error.text);
     sf_dot *halves = sf_dot_new(wide, wide, "hopper", &error);
     CHECK(halves != NULL, "%s", error.text);
