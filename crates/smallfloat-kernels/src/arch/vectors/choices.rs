@@ -78,20 +78,12 @@ impl Shape for Integer {
     const INTEGER: Option<bool> = Some(true);
 }
 
-/// Flushed subnormals and no sign (UHP).
-pub(in crate::arch) enum UnsignedFlush {}
-impl Shape for UnsignedFlush {
-    const FLUSH: Option<bool> = Some(true);
-    const UNSIGNED: Option<bool> = Some(true);
-    const INFINITY_BY_SIGN: Option<bool> = None;
-}
-
 /// No sign, and subnormals that may be flushed.
 pub(in crate::arch) enum Unsigned {}
 impl Shape for Unsigned {
     const FLUSH: Option<bool> = None;
     const UNSIGNED: Option<bool> = Some(true);
-    const INFINITY_BY_SIGN: Option<bool> = None;
+    const INFINITY_BY_SIGN: Option<bool> = Some(true);
 }
 
 /// Either of these alone, a rare rounding, or infinities whose signs matter: all choices at run
@@ -124,7 +116,6 @@ pub(in crate::arch) enum Fit {
     Gradual,
     Hole,
     Integer,
-    UnsignedFlush,
     Unsigned,
     Rare,
 }
@@ -132,7 +123,7 @@ pub(in crate::arch) enum Fit {
 /// The narrowest shape that a plan's nearest-even and stochastic loops may have.
 pub(in crate::arch) fn fit(plan: &EncodePlan) -> Fit {
     match plan.low {
-        SubnormalGrid::Flush if !plan.signed => Fit::UnsignedFlush,
+        SubnormalGrid::Gradual | SubnormalGrid::Flush if !plan.signed => Fit::Unsigned,
         SubnormalGrid::Flush => Fit::Rare,
         _ if plan.infinity_by_sign => Fit::Rare,
         _ if plan.integer => Fit::Integer,

@@ -53,7 +53,7 @@ fn dispatch<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut [
     match plan.mode {
         Mode::Even => with_shape!(
             fit(plan),
-            [Gradual Hole Integer UnsignedFlush],
+            [Gradual Hole Integer Unsigned],
             |H| all::<S, T, H>(plan, source, codes),
             once::<S, T, NearestEven>(plan, source, codes)
         ),
@@ -70,7 +70,7 @@ fn only_codes<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut
         // Counts cost little beside all the choices of rare shapes and modes.
         Mode::Even => with_shape!(
             fit(plan),
-            [Gradual Hole Integer UnsignedFlush],
+            [Gradual Hole Integer Unsigned],
             |H| uncounted::<S, T, H>(plan, source, codes),
             _ = dispatch(plan, source, codes)
         ),

@@ -35,7 +35,7 @@ pub(crate) fn encode_random<S: Source, T: Target>(
     unsafe {
         with_shape!(
             fit(plan),
-            [Gradual Hole Integer UnsignedFlush],
+            [Gradual Hole Integer Unsigned],
             |H| all::<S, T, H>(plan, source, codes, random, mask),
             all::<S, T, Rare>(plan, source, codes, random, mask)
         )

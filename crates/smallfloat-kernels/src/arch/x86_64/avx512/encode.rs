@@ -26,7 +26,7 @@ use crate::arch::machine::avx512::lanes::{
 };
 use crate::arch::vectors::blocks::{BlockEncoder, Step, encode_by_blocks, for_steps, nothing};
 use crate::arch::vectors::choices::{
-    CodesOnly, Detail, Directed, Fit, NearestEven, Rare, Rounds, Shape, ToOdd, with_shape,
+    CodesOnly, Detail, Directed, NearestEven, Rare, Rounds, Shape, ToOdd, fit, with_shape,
 };
 use crate::plan::encode::{EncodePlan, INFINITY, Mode, SubnormalGrid};
 use crate::plan::tally::Tally;
@@ -99,17 +99,6 @@ pub(crate) fn encode_only<S: Source, T: Target>(
             |H| only_codes::<S, T, H>(plan, source, codes, stream),
             only_codes::<S, T, Rare>(plan, source, codes, stream)
         );
-    }
-}
-
-/// The narrowest shape that a plan's loops may have. Masks make the rare shape's choices cheap, so
-/// there is but one.
-pub(super) fn fit(plan: &EncodePlan) -> Fit {
-    match plan.low {
-        SubnormalGrid::Gradual if !plan.infinity_by_sign => Fit::Gradual,
-        SubnormalGrid::Hole if !plan.infinity_by_sign => Fit::Hole,
-        SubnormalGrid::Gradual | SubnormalGrid::Flush if !plan.signed => Fit::Unsigned,
-        _ => Fit::Rare,
     }
 }
 

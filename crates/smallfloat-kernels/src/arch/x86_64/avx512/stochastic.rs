@@ -5,10 +5,10 @@ use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
 use crate::arch::machine::Avx512;
-use crate::arch::machine::avx512::encode::{BLOCK, Constants, Lanes, Sums, finish, fit};
+use crate::arch::machine::avx512::encode::{BLOCK, Constants, Lanes, Sums, finish};
 use crate::arch::machine::avx512::lanes::{STEP, Source, store, words};
 use crate::arch::vectors::blocks::{Step, for_steps};
-use crate::arch::vectors::choices::{NearestEven, RandomFlags, Rare, Shape, with_shape};
+use crate::arch::vectors::choices::{NearestEven, RandomFlags, Rare, Shape, fit, with_shape};
 use crate::plan::encode::EncodePlan;
 use crate::plan::tally::Tally;
 

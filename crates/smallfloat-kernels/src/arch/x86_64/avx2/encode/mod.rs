@@ -67,7 +67,7 @@ fn dispatch<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut [
         Mode::Even if fits_bfloat16::<T>(plan) => all::<S, T, Bfloat16>(plan, source, codes, stream),
         Mode::Even => with_shape!(
             fit(plan),
-            [Gradual Hole Integer UnsignedFlush],
+            [Gradual Hole Integer Unsigned],
             |H| all::<S, T, H>(plan, source, codes, stream),
             once::<S, T, NearestEven>(plan, source, codes, stream)
         ),
@@ -96,7 +96,7 @@ fn only_codes<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut
         // Counts cost little beside all the choices of rare shapes and modes.
         Mode::Even => with_shape!(
             fit(plan),
-            [Gradual Hole Integer UnsignedFlush],
+            [Gradual Hole Integer Unsigned],
             |H| uncounted::<S, T, H>(plan, source, codes, stream),
             _ = dispatch(plan, source, codes, stream)
         ),
