@@ -6,7 +6,7 @@
 
 use smallfloat::{Format, RandomBits, Rounding, Subnormals, Tininess};
 
-use super::exact::{Exact, Task, lowest_field};
+use super::exact::{Exact, Task, is_sum, lowest_field};
 use super::module::{Module, bits_for, choose, decimal, extend, hex, pad_below, signed, slice, zeros};
 
 /// What the rounding of a unit may meet; a signal with the name stands for each.
@@ -258,6 +258,13 @@ fn has_leading_bit(task: &Task<'_>) -> bool {
     task.operands.iter().all(|operand| !operand.format.has_zero())
 }
 
+/// Whether every exact result is a power of two, so that nothing follows its leading bit: of
+/// significands of one bit that is always set.
+fn is_power_of_two(task: &Task<'_>) -> bool {
+    let have_one_bit = task.operands.iter().all(|operand| operand.significand_bits() == 1);
+    have_one_bit && has_leading_bit(task) && !is_sum(task.operation)
+}
+
 fn describe(rounding: Rounding) -> String {
     match rounding {
         Rounding::NearestEven => "to nearest, ties to the even code".into(),
@@ -325,7 +332,10 @@ fn directions(
                     extend("GAP", gap_bits, fraction + 1 + gap_bits)
                 ),
             );
-            ("part > ~random".into(), format!("{} >= needed", extend("depth", wide, fraction + 1 + gap_bits)))
+            // Nothing moves what no shift to subnormals has moved.
+            let is_exact = is_power_of_two(task) && !task.result.format.has_zero();
+            let on_grid = if is_exact { "1'b0" } else { "part > ~random" };
+            (on_grid.into(), format!("{} >= needed", extend("depth", wide, fraction + 1 + gap_bits)))
         }
     }
 }
@@ -358,6 +368,8 @@ fn declare_underflow(
         Rounding::TowardNegative => format!("{any} && {sign}"),
         Rounding::ToOdd if m == 0 => any,
         Rounding::TowardZero | Rounding::ToOdd => "1'b0".into(),
+        // Linters find a comparison of the constant 0 with the word always false.
+        _ if is_power_of_two(task) => "1'b0".into(),
         _ => format!("({part} > ~random)"),
     };
     module.comment("Tiny after rounding (IEEE 754, section 7.5): with an unbounded exponent the result would still be below.");

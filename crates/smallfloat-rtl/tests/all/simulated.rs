@@ -608,20 +608,21 @@ fn generated_units_are_linted() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     for (text, flags) in [
-        ("Convert<tf32, e8m0fnu, (StochasticA<1>, SatNone)>", false),
-        ("Convert<binary32, e4m3fn, (StochasticA<8>, SatNone)>", false),
-        ("Add<e4m3fn, e4m3fn, e4m3fn, (StochasticA<3>, SatNone)>", false),
-        ("Add<e4m3fn, e4m3fn, e4m3fn, (StochasticA<3>, SatNone)>", true),
-        ("Multiply<e5m2, e5m2, e4m3fn, (StochasticA<1>, SatNone)>", false),
-        ("Multiply<e4m3fn, e4m3fn, e4m3fn, (NearestTiesToEven, SatNone)>", false),
-        ("FMA<e2m1fn, e2m1fn, e2m1fn, e2m1fn, (StochasticA<3>, SatNone)>", false),
-        ("Convert<binary16, cfloat8_1_4_3:bias=7, (StochasticA<3>, SatFinite)>", false),
+        ("Convert<tf32, e8m0fnu, (StochasticA<1>, SatNone)>", None),
+        ("Convert<binary32, e4m3fn, (StochasticA<8>, SatNone)>", None),
+        ("Add<e4m3fn, e4m3fn, e4m3fn, (StochasticA<3>, SatNone)>", None),
+        ("Add<e4m3fn, e4m3fn, e4m3fn, (StochasticA<3>, SatNone)>", Some("ieee-before")),
+        ("Multiply<e5m2, e5m2, e4m3fn, (StochasticA<1>, SatNone)>", None),
+        ("Multiply<e4m3fn, e4m3fn, e4m3fn, (NearestTiesToEven, SatNone)>", None),
+        ("FMA<e2m1fn, e2m1fn, e2m1fn, e2m1fn, (StochasticA<3>, SatNone)>", None),
+        ("Convert<binary16, cfloat8_1_4_3:bias=7, (StochasticA<3>, SatFinite)>", None),
+        ("Multiply<e8m0fnu, e8m0fnu, e8m0fnu, (StochasticA<8>, SatNone)>", Some("ieee-before")),
+        ("Multiply<e8m0fnu, e8m0fnu, binary8p1ue, (StochasticA<4>, SatNone)>", Some("ieee-after")),
     ] {
-        let unit = UnitUnderTest::new(text.parse().expect(text), None).expect(text);
-        let mut specification = Specification::new(unit).expect(text);
-        if !flags {
-            specification = specification.with_flags(Flags::NONE);
-        }
+        let specification = match flags {
+            Some(policy) => specification(text, policy),
+            None => specification(text, "ieee-before").with_flags(Flags::NONE),
+        };
         fs::write(folder.path().join("unit.sv"), generate(&specification, "unit").expect(text).module)
             .expect("a file");
         let lint = Command::new("verilator")
