@@ -70,6 +70,7 @@ CODES = np.zeros(4, np.uint8)
         (TypeError, "must be an integer in 2..=32, not 8.5", lambda: sf.Format.p3109(8.5, 3)),
         (ValueError, "bias must be an integer in -2**31..2**31, not 1099511627776", lambda: sf.Format("cfloat8_1_4_3", bias=2**40)),
         (ValueError, "bias must be an integer in -2**31..2**31", lambda: sf.BiasController("cfloat8_1_4_3", start=2**40)),
+        (ValueError, "bias = 1180591620717411303424 is out of range, bias must be 0..=63", lambda: sf.quantize(X, "cfloat8_1_4_3", bias=2**70)),
         (ValueError, "code must be an integer in 0..2**width, not -1", lambda: sf.formats.e5m2.text(-1)),
         (ValueError, "stream must be an integer in 0..2**64", lambda: sf.encode(X, "e5m2", rounding="stochastic-a", seed=1, stream=-1)),
         (ValueError, "shards must be an integer in 1..2**64, not 0", lambda: sf.plan("x", "y", "mxfp4", shards=0)),

@@ -19,6 +19,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::num::{IntErrorKind, ParseIntError};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,13 @@ impl FromStr for BiasPolicy {
 
     fn from_str(text: &str) -> Result<Self> {
         parse(text).ok_or_else(|| {
+            // As the formats say it of other numbers.
+            let is_far = |error: ParseIntError| {
+                matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow)
+            };
+            if text.parse::<i32>().is_err_and(is_far) {
+                return Error::option(format!("bias = {text} is out of range, bias must be 0..=63"));
+            }
             let what = format!(
                 "bias `{text}` is not understood: write auto, amax, percentile:P (0 < P <= 100) or a number; amax takes \
                  :margin=M (0 to {MAX_MARGIN}); in training also delayed:history=N,margin=M, flags:patience=N and \

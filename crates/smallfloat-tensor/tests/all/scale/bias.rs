@@ -369,4 +369,8 @@ fn policies_have_names() {
         let error = wrong.parse::<BiasPolicy>().unwrap_err();
         assert!(error.to_string().contains("write auto, amax, percentile:P"), "{error}");
     }
+    for far in ["2147483648", "-2147483649", "1180591620717411303424"] {
+        let error = far.parse::<BiasPolicy>().unwrap_err().to_string();
+        assert_eq!(error, format!("bias = {far} is out of range, bias must be 0..=63"));
+    }
 }
