@@ -18,7 +18,7 @@ pub(crate) enum Input {
 }
 
 /// What messages call standard input.
-const STDIN: &str = "standard input";
+pub(crate) const STDIN: &str = "standard input";
 
 impl Input {
     pub(crate) fn open(path: &Path) -> Result<Self> {
@@ -32,6 +32,14 @@ impl Input {
         match self {
             Self::File(path) => path,
             Self::Stream(spool) => spool.path(),
+        }
+    }
+
+    /// Returns what a path is called that may be the temporary file.
+    pub(crate) fn shown<'a>(&self, path: &'a Path) -> &'a Path {
+        match self {
+            Self::Stream(spool) if spool.path() == path => Path::new(STDIN),
+            _ => path,
         }
     }
 

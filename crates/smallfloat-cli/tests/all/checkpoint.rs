@@ -678,6 +678,28 @@ fn options_that_moved_say_where() {
     }
 }
 
+/// Standard input has findings as a file has, by its name.
+#[test]
+fn the_doctor_reads_standard_input() {
+    let place = Place::new();
+    let tensors = [
+        ("fc.weight", Dtype::F8_E4M3, &[2, 32][..], vec![0x38; 64]),
+        ("fc.weight_scale", Dtype::F32, &[], f32s(&[0.0])),
+    ];
+    place.tensors("zero.safetensors", &tensors);
+    let mut command = place.command(&["doctor", "-"]);
+    let output = command.write_stdin(place.read("zero.safetensors")).assert().failure();
+    let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(text.starts_with("standard input `fc.weight`: not-a-number"), "{text}");
+    assert!(text.contains("smallfloat quantize SOURCE -o OUTPUT --overwrite --scheme fp8"), "{text}");
+    let mut command = place.command(&["doctor", "-"]);
+    command
+        .write_stdin("no tensors")
+        .assert()
+        .failure()
+        .stderr(predicates::str::contains("`standard input`"));
+}
+
 /// Tensors that the source has not are told of: of them `doctor` says less.
 #[test]
 fn the_doctor_tells_what_it_compares_with_nothing() {

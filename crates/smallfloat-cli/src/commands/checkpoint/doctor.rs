@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use smallfloat_tensor::{FINDING_KINDS, FileFinding, Sure, View, examine, open_checkpoint};
+use smallfloat_tensor::{FINDING_KINDS, FileFinding, Progress, Sure, View, examine, open_checkpoint};
 
+use crate::arguments::files::{Input, STDIN};
 use crate::render::output::{Message, Output, message};
 use crate::render::progress::Bar;
 use crate::render::text as words;
@@ -33,7 +34,7 @@ found.";
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Files or checkpoint folders
+    /// Files or checkpoint folders; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -50,8 +51,13 @@ impl Args {
     /// The command that writes a file, or the folder that it was found in, anew.
     fn mend(&self, finding: &FileFinding) -> String {
         let given = self.files.iter().find(|path| finding.file.starts_with(path));
-        let output = shell_word(given.unwrap_or(&finding.file));
-        let source = self.source.as_deref().map_or_else(|| "SOURCE".to_owned(), shell_word);
+        // Standard input has no name that the command could write or read again.
+        let output = match given.unwrap_or(&finding.file) {
+            file if file == Path::new(STDIN) => "OUTPUT".to_owned(),
+            file => shell_word(file),
+        };
+        let source = self.source.as_deref().filter(|source| *source != Path::new("-"));
+        let source = source.map_or_else(|| "SOURCE".to_owned(), shell_word);
         let scheme = finding.scheme.unwrap_or("SCHEME");
         format!("smallfloat quantize {source} -o {output} --overwrite --scheme {scheme}")
     }
@@ -79,7 +85,7 @@ fn shell_word(path: &Path) -> String {
 }
 
 /// Tells of quantized tensors that the source has not, with which nothing is compared.
-fn note_tensors_beyond(files: &[PathBuf], source: &Path) {
+fn note_tensors_beyond(files: &[&Path], source: &Path) {
     let Ok(sources) = open_checkpoint(source) else { return };
     // What can't be opened is a finding.
     let views: Vec<_> = files.iter().filter_map(|file| open_checkpoint(file).ok()).flatten().collect();
@@ -93,12 +99,23 @@ fn note_tensors_beyond(files: &[PathBuf], source: &Path) {
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
-    let findings = {
+    let inputs = args.files.iter().map(|file| Input::open(file)).collect::<Result<Vec<_>>>()?;
+    let source = args.source.as_deref().map(Input::open).transpose()?;
+    let files: Vec<_> = inputs.iter().map(Input::path).collect();
+    let mut findings = {
         let bar = Bar::new();
-        examine(&args.files, args.source.as_deref(), &mut |progress| bar.update(progress))?
+        let mut update = |progress: Progress<'_>| bar.update(progress);
+        let found = examine(&files, source.as_ref().map(Input::path), &mut update);
+        // Only one of them can be standard input.
+        let stream = inputs.iter().chain(&source).find(|input| matches!(input, Input::Stream(_)));
+        stream.unwrap_or(&inputs[0]).named(found)?
     };
-    if let Some(source) = &args.source {
-        note_tensors_beyond(&args.files, source);
+    for finding in &mut findings {
+        let shown = inputs.iter().fold(&*finding.file, |file, input| input.shown(file)).to_path_buf();
+        finding.file = shown;
+    }
+    if let Some(source) = &source {
+        note_tensors_beyond(&files, source.path());
     }
     if args.json {
         let all = findings.iter().map(|finding| {
@@ -158,6 +175,10 @@ mod tests {
         assert_eq!(
             args(None).mend(&finding("b.safetensors", None)),
             "smallfloat quantize SOURCE -o b.safetensors --overwrite --scheme SCHEME"
+        );
+        assert_eq!(
+            args(Some("-")).mend(&finding(STDIN, None)),
+            "smallfloat quantize SOURCE -o OUTPUT --overwrite --scheme SCHEME"
         );
     }
 }
