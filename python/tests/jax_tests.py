@@ -173,6 +173,19 @@ def test_what_is_refused():
     for codes in (jnp.ones(3), jnp.ones(3, jnp.float8_e4m3fn)):
         with pytest.raises(TypeError, match="codes"):
             sfj.decode(codes, "e5m2")
+    # As NumPy's front says it, where there are numbers; what is traced has none.
+    for codes, fmt, message in [
+        (jnp.array([1, 300]), "e4m3fn", "0..=0xff, the array has 1..=300"),
+        (jnp.array([1, -1], jnp.int8), "e4m3fn", "0..=0xff, the array has -1..=1"),
+        (jnp.array([[3], [16]], jnp.uint8), "e2m1fn", "0..=0xf, the array has 3..=16"),
+        (np.array([2**32 + 5]), "e4m3fn", "0..=0xff, the array has 4294967301..=4294967301"),
+        (np.int64(65536), "bfloat16", "0..=0xffff, the array has 65536..=65536"),
+    ]:
+        for call in (sfj.decode, lambda codes, fmt: jax.jit(lambda: sfj.decode(codes, fmt))()):
+            with pytest.raises(ValueError, match=rf"^codes of {fmt} are {message}\b"):
+                call(codes, fmt)
+    assert jax.jit(lambda codes: sfj.decode(codes, "e4m3fn"))(jnp.array([0x38, 300])).shape == (2,)
+    assert sfj.decode(jnp.array([0, 255]), "e4m3fn").shape == (2,) and sfj.decode(jnp.zeros(0, jnp.int32), "e4m3fn").size == 0
     q = sfj.quantize(jnp.ones((1, 32)), "mxfp4")
     for call in (lambda dtype: sfj.decode(jnp.zeros(3, jnp.uint8), "e5m2", dtype=dtype), q.dequantize):
         with pytest.raises(TypeError, match="not int32"):

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from .. import _bits
@@ -90,14 +91,22 @@ def check_dtype(dtype: Any) -> Any:
 
 def _integers_of_codes(codes: Any, fmt: str) -> Any:
     """Codes as integers, also of JAX's own small floats; what is traced has no values to check."""
-    codes = jnp.asarray(codes)
+    # JAX may cut NumPy's integers to 32 bits: they are checked before.
+    codes = codes if isinstance(codes, (np.ndarray, np.generic)) else jnp.asarray(codes)
     if (own := dtype_name(codes.dtype)) is not None and codes.dtype.itemsize <= 2:
         if Format(own) != Format(fmt):
             raise TypeError(f"the codes' dtype is {codes.dtype}, which is not {fmt}")
         return lax.bitcast_convert_type(codes, jnp.uint8 if codes.dtype.itemsize == 1 else jnp.uint16)
     if not jnp.issubdtype(codes.dtype, jnp.integer):
         raise TypeError(f"codes of {fmt} are integers, not {codes.dtype}")
-    return codes
+    limits, largest = jnp.iinfo(codes.dtype), Format(fmt).max_code
+    if not isinstance(codes, jax.core.Tracer) and codes.size and (limits.min < 0 or limits.max > largest):
+        # What is constant under jit has numbers too.
+        with jax.ensure_compile_time_eval():
+            least, most = int(codes.min()), int(codes.max())
+        if least < 0 or most > largest:
+            raise ValueError(f"codes of {fmt} are 0..={largest:#x}, the array has {least}..={most}")
+    return jnp.asarray(codes)
 
 
 def integers(x: Any) -> tuple[Any, Any]:
