@@ -66,7 +66,8 @@ package sf_pkg;
     endcase
   endfunction
 
-  // Widths, exponent bits and biases; Tesla's bias is a port of the unit.
+  // Widths, exponent bits and biases; Tesla's bias is a port of the unit. No design needs all of them.
+  // verilator lint_off UNUSED
   localparam int E4M3FN_WIDTH = 8,        E4M3FN_EXPONENT = 4,        E4M3FN_BIAS = 7;
   localparam int E5M2_WIDTH = 8,          E5M2_EXPONENT = 5,          E5M2_BIAS = 15;
   localparam int E4M3FNUZ_WIDTH = 8,      E4M3FNUZ_EXPONENT = 4,      E4M3FNUZ_BIAS = 8;
@@ -80,6 +81,7 @@ package sf_pkg;
   localparam int BINARY32_WIDTH = 32,     BINARY32_EXPONENT = 8,      BINARY32_BIAS = 127;
   localparam int CFLOAT8_1_4_3_WIDTH = 8, CFLOAT8_1_4_3_EXPONENT = 4, CFLOAT8_BIAS_WIDTH = 6;
   localparam int CFLOAT8_1_5_2_WIDTH = 8, CFLOAT8_1_5_2_EXPONENT = 5;
+  // verilator lint_on UNUSED
 
   // Handles.
   import "DPI-C" function chandle sf_op_with(input string text, input chandle projection, input string flags,
