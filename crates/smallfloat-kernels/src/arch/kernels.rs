@@ -17,7 +17,7 @@ use crate::plan::decode::{DecodePlan, DecodePlans};
 use crate::plan::encode::EncodePlan;
 use crate::plan::exact::ExactPlan;
 use crate::plan::nibbles::{Interleaved, NibblePlan, Nibbles};
-use crate::plan::partial_sums::{Partial, ScaledTile};
+use crate::plan::partial_sums::{Partial, ScaledRows, ScaledTile};
 use crate::plan::recode::RecodeTable;
 use crate::plan::tally::Tally;
 
@@ -270,8 +270,27 @@ pub(crate) trait Kernels: Copy + Debug {
         unreachable!("the caller asked has_vector_products")
     }
 
-    /// Fills in the sums of products of a vector and rows of codes.
-    fn products_with_vector(self, _: &DecodePlan, _vector: &[f32], _rows: &[u8], _sums: &mut [f32]) {
+    /// Fills in the sums of products of a vector and as many codes from the start of each row. Rows
+    /// are `stride` apart.
+    fn products_with_vector(
+        self,
+        _: &DecodePlan,
+        _vector: &[f32],
+        _rows: &[u8],
+        _stride: usize,
+        _sums: &mut [f32],
+    ) {
         unreachable!("the caller asked has_vector_products")
+    }
+
+    /// Returns how many of the first blocks of a row of so many elements
+    /// [`add_blocks_with_vector`](Self::add_blocks_with_vector) takes, which have `size` elements.
+    fn blocks_with_vector(self, _length: usize, _size: usize) -> usize {
+        0
+    }
+
+    /// Adds the sums of these blocks of products, times their scales, to the results.
+    fn add_blocks_with_vector(self, _: &DecodePlan, _: &ScaledRows<'_>, _results: &mut [f32]) {
+        unreachable!("the caller asked blocks_with_vector")
     }
 }

@@ -15,14 +15,15 @@ use crate::decode::Decoder;
 use crate::dot::scales::Scales;
 use crate::parallel;
 use crate::plan::nibbles::Interleaved;
-use crate::plan::partial_sums::{LANES, Partial, ScaledTile, total};
+use crate::plan::partial_sums::{LANES, Partial, ScaledRows, ScaledTile, total};
 
 /// Elements of a row that tiles go through at once: fourteen rows of them stay in the first cache.
 const DEPTH: usize = 512;
 /// Decoded elements of A that stay in the second cache.
 const A_BLOCK: usize = 48 << 10;
-/// Decoded elements of B kept at once.
+/// Decoded elements of B kept at once, and of those that lie side by side.
 const B_PANEL: usize = 4 << 20;
+const COLUMN_PANEL: usize = 512 << 10;
 /// Rows of A in a tile, or in two.
 const TILE_ROWS: usize = 6;
 /// Rows of B in the widest tile.
@@ -78,11 +79,7 @@ pub(crate) fn product(
 ) {
     let (rows, columns) = (a.rows(), b.rows());
     let blocks = a.length.div_ceil(size);
-    if rows == 1 && blocks == 1 && by_vector(level, a, b, products).is_some() {
-        let x = a_scales.of(0, 0, blocks);
-        for (column, product) in products.iter_mut().enumerate() {
-            *product = *product * x * b_scales.of(column, 0, blocks);
-        }
+    if by_vectors(level, [a, b], size, [a_scales, b_scales], products).is_some() {
         return;
     }
     let layout = Layout::new(a.length, size);
@@ -240,7 +237,7 @@ fn by_columns(
     let Layout { length, stride, room, .. } = layout;
     let blocks = length.div_ceil(room);
     let block_rows = layout.block_rows(rows, parallel::threads());
-    let panel_columns = (B_PANEL / length).next_multiple_of(width);
+    let panel_columns = (COLUMN_PANEL / length).next_multiple_of(width);
     let mut panel = Vec::new();
     for first in (0..columns).step_by(panel_columns) {
         let tiles = panel_columns.min(columns - first).div_ceil(width);
@@ -354,25 +351,102 @@ fn add_rows(level: Level, [a, b]: [&[f32]; 2], stride: usize, part: &Range<usize
     }
 }
 
-/// One row of A with all of B, whose codes are decoded on the way; `None` where there is no kernel.
-fn by_vector(level: Level, a: Matrix<'_>, b: Matrix<'_>, sums: &mut [f32]) -> Option<()> {
-    /// Codes that a thread takes at once.
+/// Few rows of A with all of B, whose codes are decoded on the way, once for each row; `None` where
+/// there is no kernel that is faster.
+fn by_vectors(
+    level: Level,
+    [a, b]: [Matrix<'_>; 2],
+    size: usize,
+    [a_scales, b_scales]: [Scales<'_>; 2],
+    products: &mut [f32],
+) -> Option<()> {
+    /// Codes that a thread takes at once, and rows of B whose blocks are summed one after the
+    /// other.
     const CODES: usize = 1 << 16;
+    const ROWS: usize = 64;
+    /// Rows of A of one block, at most: for more of them decoded panels are faster.
+    const FEW: usize = 3;
     let machine = Machine::new(level).filter(|machine| machine.has_vector_products())?;
     let plan = b.decoder.plan()?;
-    let length = b.length;
-    let mut vector = vec![0.0; length];
-    a.decoder.decode(a.codes, &mut vector);
-    let nibbles = b.decoder.nibbles().filter(|_| machine.decodes_by_nibbles());
-    let nibbles = nibbles.and_then(|plan| Some((plan, Interleaved::new(plan, &vector)?)));
-    let rows = (CODES / length).next_multiple_of(4).max(4);
-    parallel::chunks(sums, rows, &|block, sums| {
-        let codes = &b.codes[block * rows * length..][..sums.len() * length];
-        match &nibbles {
-            Some((plan, x)) => machine.products_with_rows(plan, x, codes, sums),
-            None => machine.products_with_vector(plan, &vector, codes, sums),
-        }
+    let (rows, columns, length) = (a.rows(), b.rows(), b.length);
+    let blocks = length.div_ceil(size);
+    let done = if blocks > 1 { machine.blocks_with_vector(length, size) } else { 0 };
+    let few = match (blocks, done) {
+        (1, _) => FEW,
+        (_, 0) => 1,
+        _ => TILE_ROWS - 1,
+    };
+    if rows > few {
+        return None;
+    }
+    let mut vectors = vec![0.0; a.codes.len()];
+    a.decoder.decode(a.codes, &mut vectors);
+    let nibbles = b.decoder.nibbles().filter(|_| blocks == 1 && machine.decodes_by_nibbles());
+    let nibbles = nibbles.and_then(|plan| {
+        let interleaved = vectors.chunks(length).map(|vector| Interleaved::new(plan, vector));
+        Some((plan, interleaved.collect::<Option<Vec<_>>>()?))
     });
+    let some = (CODES / length).next_multiple_of(LANES).max(LANES);
+    // All of A with some rows of B, whose codes stay in the cache: row of A by row of A.
+    let of_columns = |chunk: usize, sums: &mut [f32]| {
+        let (first, count) = (chunk * some, sums.len() / rows);
+        if let Some((plan, x)) = &nibbles {
+            let codes = &b.codes[first * length..][..count * length];
+            for ((row, sums), x) in sums.chunks_mut(count).enumerate().zip(x) {
+                machine.products_with_rows(plan, x, codes, sums);
+                let x = a_scales.of(row, 0, blocks);
+                for (i, sum) in sums.iter_mut().enumerate() {
+                    *sum = *sum * x * b_scales.of(first + i, 0, blocks);
+                }
+            }
+            return;
+        }
+        // Nothing is added to −0 that changes.
+        sums.fill(-0.0);
+        let (mut y, mut x, mut of_block) = (vec![0.0; blocks * ROWS], vec![0.0; blocks], [0.0; ROWS]);
+        for start in (0..count).step_by(ROWS) {
+            let some = ROWS.min(count - start);
+            let width = some.next_multiple_of(LANES);
+            for (block, y) in y.chunks_exact_mut(width).take(blocks).enumerate() {
+                b_scales.of_rows(first + start, block, blocks, &mut y[..some]);
+            }
+            let codes = &b.codes[(first + start) * length..][..some * length];
+            for (row, vector) in vectors.chunks(length).enumerate() {
+                let sums = &mut sums[row * count + start..][..some];
+                x.iter_mut().enumerate().for_each(|(block, x)| *x = a_scales.of(row, block, blocks));
+                let of = ScaledRows { vector, rows: codes, stride: length, size, x: &x, y: &y };
+                if done > 0 {
+                    machine.add_blocks_with_vector(plan, &of, sums);
+                }
+                let rest =
+                    vector.chunks(size).zip(x.iter().zip(y.chunks_exact(width))).enumerate().skip(done);
+                for (block, (vector, (&x, y))) in rest {
+                    let of_block = &mut of_block[..some];
+                    machine.products_with_vector(plan, vector, &codes[block * size..], length, of_block);
+                    level.vectorize(
+                        #[inline(always)]
+                        || {
+                            for ((sum, of_block), y) in sums.iter_mut().zip(&*of_block).zip(y) {
+                                *sum += of_block * x * y;
+                            }
+                        },
+                    );
+                }
+            }
+        }
+    };
+    if rows == 1 {
+        parallel::chunks(products, some, &of_columns);
+        return Some(());
+    }
+    let mut sums = vec![0.0; rows * columns];
+    parallel::chunks(&mut sums, some * rows, &of_columns);
+    for (chunk, sums) in sums.chunks(some * rows).enumerate() {
+        let count = sums.len() / rows;
+        for (row, sums) in sums.chunks(count).enumerate() {
+            products[row * columns + chunk * some..][..count].copy_from_slice(sums);
+        }
+    }
     Some(())
 }
 
@@ -381,7 +455,7 @@ mod tests {
     use smallfloat::formats::E4M3FN;
 
     use super::{
-        B_PANEL, Decoder, Kernels, LANES, Layout, Level, Machine, Matrix, Scales, by_vector, product,
+        B_PANEL, Decoder, Kernels, LANES, Layout, Level, Machine, Matrix, Scales, by_vectors, product,
     };
 
     #[test]
@@ -449,9 +523,11 @@ mod tests {
         let b: Vec<u8> = b.into_iter().flat_map(|code| std::iter::repeat_n(code, length)).collect();
         let matrix = |codes| Matrix { codes, length, decoder: &decoder };
         let mut sums = vec![0.0; 200];
-        assert!(by_vector(Level::Portable, matrix(&a), matrix(&b), &mut sums).is_none());
+        let ones = [Scales::Tensor(1.0); 2];
+        let mut multiply = |level| by_vectors(level, [matrix(&a), matrix(&b)], length, ones, &mut sums);
+        assert!(multiply(Level::Portable).is_none());
         let level = Level::detected();
-        let has_vectors = by_vector(level, matrix(&a), matrix(&b), &mut sums).is_some();
+        let has_vectors = multiply(level).is_some();
         let machine = Machine::new(level);
         assert_eq!(has_vectors, machine.is_some_and(Kernels::has_vector_products));
         let expected = [1000_f32, 2000.0, 4000.0, 8000.0].repeat(50);

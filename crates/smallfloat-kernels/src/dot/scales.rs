@@ -22,6 +22,13 @@ impl Scales<'_> {
         }
     }
 
+    /// The scales of a block of rows that follow each other.
+    pub(super) fn of_rows(&self, first: usize, block: usize, blocks: usize, scales: &mut [f32]) {
+        for (i, scale) in scales.iter_mut().enumerate() {
+            *scale = self.of(first + i, block, blocks);
+        }
+    }
+
     pub(super) fn block(&self) -> Option<usize> {
         if let Self::Blocks(block, _) = self { Some(*block) } else { None }
     }

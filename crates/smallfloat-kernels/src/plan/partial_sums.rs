@@ -26,3 +26,19 @@ pub(crate) struct ScaledTile<'a> {
     /// Those of B's rows.
     pub(crate) y: &'a [f32],
 }
+
+/// A vector and as many codes from the start of each row, over blocks of their elements, each of
+/// which has a scale.
+#[derive(Clone, Copy)]
+pub(crate) struct ScaledRows<'a> {
+    pub(crate) vector: &'a [f32],
+    /// Rows of codes, from one row to the next.
+    pub(crate) rows: &'a [u8],
+    pub(crate) stride: usize,
+    /// Elements of a block; the last one may have fewer.
+    pub(crate) size: usize,
+    /// The vector's scales.
+    pub(crate) x: &'a [f32],
+    /// The rows' scales in the first block, then those in the second, and so on.
+    pub(crate) y: &'a [f32],
+}

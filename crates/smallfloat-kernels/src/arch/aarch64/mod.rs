@@ -26,6 +26,7 @@ use smallfloat::random::Philox;
 use crate::arch::kernels::Kernels;
 use crate::arch::level::Level;
 use crate::arch::vectors::elements::{with_lanes, with_types};
+use crate::arch::vectors::scaled::whole_blocks;
 use crate::arch::vectors::tiles;
 use crate::ars5::Ars5;
 use crate::element::classes::{NarrowClasses, Seen};
@@ -38,7 +39,7 @@ use crate::plan::decode::{DecodePlan, DecodePlans};
 use crate::plan::encode::EncodePlan;
 use crate::plan::exact::ExactPlan;
 use crate::plan::nibbles::Nibbles;
-use crate::plan::partial_sums::{Partial, ScaledTile};
+use crate::plan::partial_sums::{Partial, ScaledRows, ScaledTile};
 use crate::plan::recode::RecodeTable;
 use crate::plan::tally::Tally;
 
@@ -286,7 +287,22 @@ impl Kernels for Machine {
         false
     }
 
-    fn products_with_vector(self, plan: &DecodePlan, vector: &[f32], rows: &[u8], sums: &mut [f32]) {
-        products::products_with_vector(self.neon, plan, vector, rows, sums);
+    fn products_with_vector(
+        self,
+        plan: &DecodePlan,
+        vector: &[f32],
+        rows: &[u8],
+        stride: usize,
+        sums: &mut [f32],
+    ) {
+        products::products_with_vector(self.neon, plan, vector, rows, stride, sums);
+    }
+
+    fn blocks_with_vector(self, length: usize, size: usize) -> usize {
+        whole_blocks(length, size)
+    }
+
+    fn add_blocks_with_vector(self, plan: &DecodePlan, of: &ScaledRows<'_>, results: &mut [f32]) {
+        products::add_blocks_with_vector(self.neon, plan, of, results);
     }
 }

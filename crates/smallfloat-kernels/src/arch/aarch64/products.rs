@@ -9,10 +9,10 @@ use std::ops::Range;
 use crate::arch::machine::Neon;
 use crate::arch::machine::decode::{Constants, values};
 use crate::arch::machine::lanes::STEP;
-use crate::arch::vectors::scaled;
+use crate::arch::vectors::scaled::{self, EightRows, Steps};
 use crate::arch::vectors::tiles::{self, Floats};
 use crate::plan::decode::DecodePlan;
-use crate::plan::partial_sums::{LANES, Partial, ScaledTile, total};
+use crate::plan::partial_sums::{LANES, Partial, ScaledRows, ScaledTile, total};
 
 #[inline]
 #[target_feature(enable = "neon")]
@@ -161,35 +161,40 @@ pub(crate) fn totals(_: Neon, partial: &[Partial], sums: &mut [f32]) {
 #[target_feature(enable = "neon")]
 fn all_totals(partial: &[Partial], sums: &mut [f32]) {
     for (partial, sum) in partial.iter().zip(sums) {
-        let [low, high] = load(partial);
-        let four = vaddq_f32(low, high);
-        let two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
-        *sum = vaddv_f32(two);
+        *sum = eight_total(load(partial));
     }
 }
 
-/// The products of a vector and `rows.len() / vector.len()` rows of codes: their sums. The vector's
-/// length is that of a row.
+#[inline]
+#[target_feature(enable = "neon")]
+fn eight_total([low, high]: [float32x4_t; 2]) -> f32 {
+    let four = vaddq_f32(low, high);
+    vaddv_f32(vadd_f32(vget_low_f32(four), vget_high_f32(four)))
+}
+
+/// The sums of products of a vector and as many codes from the start of each row. Rows are `stride`
+/// apart.
 pub(crate) fn products_with_vector(
     _: Neon,
     plan: &DecodePlan,
     vector: &[f32],
     rows: &[u8],
+    stride: usize,
     sums: &mut [f32],
 ) {
-    assert_eq!(rows.len(), vector.len() * sums.len(), "a row of the vector's length for each sum");
+    let last = sums.len().checked_sub(1).map_or(0, |last| last * stride + vector.len());
+    assert!(last <= rows.len(), "a row of the vector's length for each sum");
     // SAFETY: the proof says that the machine has NEON.
-    unsafe { with_vector(plan, vector, rows, sums) }
+    unsafe { with_vector(plan, vector, rows, stride, sums) }
 }
 
 #[target_feature(enable = "neon")]
-fn with_vector(plan: &DecodePlan, vector: &[f32], rows: &[u8], sums: &mut [f32]) {
+fn with_vector(plan: &DecodePlan, vector: &[f32], rows: &[u8], stride: usize, sums: &mut [f32]) {
     let k = Constants::new(plan);
-    let length = vector.len();
     // Two rows at once, since the sums of one wait for each other.
-    for (rows, sums) in rows.chunks(2 * length).zip(sums.chunks_mut(2)) {
-        let (first, second) = rows.split_at(length);
-        let partial = two_rows(&k, vector, [first, if second.is_empty() { first } else { second }]);
+    for (pair, sums) in sums.chunks_mut(2).enumerate() {
+        let row = |i: usize| &rows[(2 * pair + i) * stride..][..vector.len()];
+        let partial = two_rows(&k, vector, [row(0), row(sums.len() - 1)]);
         for (sum, partial) in sums.iter_mut().zip(&partial) {
             *sum = total(partial);
         }
@@ -228,5 +233,64 @@ fn add_step(k: &Constants, x: &[f32; STEP], codes: [&[u8; STEP]; 2], sums: &mut 
             // SAFETY: this function has the level's instructions.
             *sum = unsafe { sum.plus_product(x, [row[2 * i], row[2 * i + 1]]) };
         }
+    }
+}
+
+/// Adds the sums of blocks of such products, times their scales, to the results.
+pub(crate) fn add_blocks_with_vector(_: Neon, plan: &DecodePlan, of: &ScaledRows<'_>, results: &mut [f32]) {
+    // SAFETY: the proof says that the machine has NEON.
+    unsafe { add_blocks_of_rows(plan, of, results) }
+}
+
+#[target_feature(enable = "neon")]
+fn add_blocks_of_rows(plan: &DecodePlan, of: &ScaledRows<'_>, results: &mut [f32]) {
+    // SAFETY: this function has the level's instructions.
+    unsafe { scaled::add_blocks_with_vector(&Twos(Constants::new(plan)), of, results) }
+}
+
+/// Four times two rows, whose codes are decoded so.
+struct Twos(Constants);
+
+impl Twos {
+    /// The sums of two rows over some halves of a step.
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn add(&self, x: &[[f32; STEP]], codes: [&[[u8; STEP]]; 2], sums: &mut [[float32x4_t; 2]; 2]) {
+        for ((x, first), second) in x.iter().zip(codes[0]).zip(codes[1]) {
+            add_step(&self.0, x, [first, second], sums);
+        }
+    }
+}
+
+impl EightRows for Twos {
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn block(&self, vector: &[[f32; scaled::STEP]], rows: &Steps<'_>, first: usize) -> [f32; LANES] {
+        let mut totals = [0.0; LANES];
+        for (rows, totals) in rows.as_chunks::<2>().0.iter().zip(totals.as_chunks_mut::<2>().0) {
+            let mut sums = [[vdupq_n_f32(0.0); 2]; 2];
+            for (i, x) in vector.iter().enumerate() {
+                let codes = [rows[0][first + i].as_chunks().0, rows[1][first + i].as_chunks().0];
+                self.add(x.as_chunks().0, codes, &mut sums);
+            }
+            *totals = [eight_total(sums[0]), eight_total(sums[1])];
+        }
+        totals
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn halves(&self, x: &[f32; scaled::STEP], rows: &Steps<'_>, step: usize) -> [[f32; LANES]; 2] {
+        let mut halves = [[0.0; LANES]; 2];
+        for (half, totals) in halves.iter_mut().enumerate() {
+            for (rows, totals) in rows.as_chunks::<2>().0.iter().zip(totals.as_chunks_mut::<2>().0) {
+                let mut sums = [[vdupq_n_f32(0.0); 2]; 2];
+                let codes = [rows[0][step].as_chunks().0, rows[1][step].as_chunks().0];
+                let codes = [&codes[0][half..=half], &codes[1][half..=half]];
+                self.add(&x.as_chunks().0[half..=half], codes, &mut sums);
+                *totals = [eight_total(sums[0]), eight_total(sums[1])];
+            }
+        }
+        halves
     }
 }

@@ -1,10 +1,11 @@
 //! Tiles of a matrix product whose blocks have scales: a vector holds one partial sum of as many
 //! results as it has lanes, those of one row of A and of as many rows of B, so that adding up the
-//! partial sums at the end of each block takes seven additions. As in `tiles.rs`, these functions
-//! are inlined into others that have the level's instructions.
+//! partial sums at the end of each block takes seven additions. For few rows of A, products of a
+//! vector with eight rows of codes. As in `tiles.rs`, these functions are inlined into others that
+//! have the level's instructions.
 
 use crate::arch::vectors::tiles::Floats;
-use crate::plan::partial_sums::{LANES, ScaledTile};
+use crate::plan::partial_sums::{LANES, ScaledRows, ScaledTile};
 
 /// Adds to each result the blocks' sums times their scales, for so many rows of A at once.
 ///
@@ -137,4 +138,91 @@ unsafe fn plus<V: Floats, const ROWS: usize>(mut x: [V; ROWS], y: [V; ROWS]) -> 
         *x = unsafe { x.plus(y) };
     }
     x
+}
+
+/// Codes of a step of a row, and the length of blocks of which a step has two.
+pub(in crate::arch) const STEP: usize = 32;
+const HALF: usize = STEP / 2;
+/// Rows of codes at once.
+pub(in crate::arch) const ROWS: usize = 8;
+
+/// The steps of the rows.
+pub(in crate::arch) type Steps<'a> = [&'a [[u8; STEP]]; ROWS];
+
+/// How a level multiplies a vector by eight rows of codes.
+pub(in crate::arch) trait EightRows {
+    /// The sums of one block's products with the rows' steps from the first on.
+    ///
+    /// # Safety
+    /// The machine must have the level's instructions.
+    unsafe fn block(&self, vector: &[[f32; STEP]], rows: &Steps<'_>, first: usize) -> [f32; ROWS];
+
+    /// The sums of the products of both halves of a step.
+    ///
+    /// # Safety
+    /// The machine must have the level's instructions.
+    unsafe fn halves(&self, vector: &[f32; STEP], rows: &Steps<'_>, step: usize) -> [[f32; ROWS]; 2];
+}
+
+/// Returns how many of the first blocks [`add_blocks_with_vector`] takes: whole ones whose elements
+/// are whole steps, or half of one.
+pub(in crate::arch) fn whole_blocks(length: usize, size: usize) -> usize {
+    let whole = length / size;
+    match size {
+        HALF => whole / 2 * 2,
+        size if size.is_multiple_of(STEP) => whole,
+        _ => 0,
+    }
+}
+
+/// Adds the sums of the first blocks of products, times their scales, to the results.
+///
+/// # Safety
+/// The machine must have the level's instructions.
+#[inline(always)]
+pub(in crate::arch) unsafe fn add_blocks_with_vector<E: EightRows>(
+    eight: &E,
+    of: &ScaledRows<'_>,
+    results: &mut [f32],
+) {
+    let blocks = whole_blocks(of.vector.len(), of.size);
+    let vector = of.vector[..blocks * of.size].as_chunks::<STEP>().0;
+    let width = results.len().next_multiple_of(ROWS);
+    for (group, results) in results.chunks_mut(ROWS).enumerate() {
+        let first = group * ROWS;
+        let mut rows = [&[] as &[[u8; STEP]]; ROWS];
+        for (i, row) in rows.iter_mut().enumerate() {
+            // Where rows are missing, the last one is taken again.
+            let codes = &of.rows[(first + i.min(results.len() - 1)) * of.stride..];
+            *row = codes[..blocks * of.size].as_chunks().0;
+        }
+        let mut sums = [0.0; ROWS];
+        sums[..results.len()].copy_from_slice(results);
+        let scales = of.x.iter().zip(of.y.chunks_exact(width));
+        let mut scales = scales.map(|(x, y)| (x, y[first..].first_chunk::<ROWS>().expect("whole groups")));
+        let mut add = |of_block: [f32; ROWS]| {
+            let (x, y) = scales.next().expect("a scale for each block");
+            for row in 0..ROWS {
+                sums[row] += of_block[row] * x * y[row];
+            }
+        };
+        if of.size == HALF {
+            for (step, vector) in vector.iter().enumerate() {
+                // SAFETY: the caller's promise.
+                let [first, second] = unsafe { eight.halves(vector, &rows, step) };
+                add(first);
+                add(second);
+            }
+        } else {
+            let steps = of.size / STEP;
+            for (block, vector) in vector.chunks_exact(steps).enumerate() {
+                // SAFETY: the caller's promise.
+                add(unsafe { eight.block(vector, &rows, block * steps) });
+            }
+        }
+        match results.first_chunk_mut::<ROWS>() {
+            Some(results) => *results = sums,
+            None => results.copy_from_slice(&sums[..results.len()]),
+        }
+    }
 }

@@ -17,6 +17,7 @@ use smallfloat::random::Philox;
 use crate::arch::kernels::Kernels;
 use crate::arch::level::Level;
 use crate::arch::vectors::elements::{with_lanes, with_types};
+use crate::arch::vectors::scaled::whole_blocks;
 use crate::arch::vectors::tiles;
 use crate::ars5::Ars5;
 use crate::element::classes::{NarrowClasses, Seen};
@@ -29,7 +30,7 @@ use crate::plan::decode::{DecodePlan, DecodePlans};
 use crate::plan::encode::{EncodePlan, Mode, SubnormalGrid};
 use crate::plan::exact::ExactPlan;
 use crate::plan::nibbles::{Interleaved, NibblePlan, Nibbles};
-use crate::plan::partial_sums::{Partial, ScaledTile};
+use crate::plan::partial_sums::{Partial, ScaledRows, ScaledTile};
 use crate::plan::recode::RecodeTable;
 use crate::plan::tally::Tally;
 
@@ -470,11 +471,30 @@ impl Kernels for Machine {
         avx2::gemv::products_with_rows(token, plan, x, rows, sums);
     }
 
-    fn products_with_vector(self, plan: &DecodePlan, vector: &[f32], rows: &[u8], sums: &mut [f32]) {
+    fn products_with_vector(
+        self,
+        plan: &DecodePlan,
+        vector: &[f32],
+        rows: &[u8],
+        stride: usize,
+        sums: &mut [f32],
+    ) {
         if let Some(token) = self.avx512 {
-            return avx512::gemm::products_with_vector(token, plan, vector, rows, sums);
+            return avx512::gemv::products_with_vector(token, plan, vector, rows, stride, sums);
         }
         let token = self.fma.expect("the caller asked has_vector_products");
-        avx2::gemm::products_with_vector(token, plan, vector, rows, sums);
+        avx2::gemm::products_with_vector(token, plan, vector, rows, stride, sums);
+    }
+
+    fn blocks_with_vector(self, length: usize, size: usize) -> usize {
+        self.fma.map_or(0, |_| whole_blocks(length, size))
+    }
+
+    fn add_blocks_with_vector(self, plan: &DecodePlan, of: &ScaledRows<'_>, results: &mut [f32]) {
+        match (self.avx512, self.fma) {
+            (Some(token), _) => avx512::gemv::add_blocks_with_vector(token, plan, of, results),
+            (None, Some(token)) => avx2::gemm::add_blocks_with_vector(token, plan, of, results),
+            (None, None) => unreachable!("the caller asked blocks_with_vector"),
+        }
     }
 }

@@ -210,6 +210,37 @@ fn scales_of_rows_and_blocks() {
     }
 }
 
+/// Few rows, whose products are those of vectors with rows of codes: numbers of rows beside those
+/// that go together, odd numbers of blocks, last ones that are shorter, formats with a sign and
+/// without.
+#[test]
+fn scales_of_blocks_of_few_rows() {
+    let mut state = 15;
+    for name in ["e4m3fn", "e2m1fn", "ue5m3"] {
+        let f = format(name);
+        for &level in Level::ALL {
+            let dot = Dot::new(&f, &f, Accumulate::F32).unwrap().with_level(level);
+            for (rows, columns) in [(1, 1), (1, 71), (2, 64), (3, 9), (4, 8), (5, 67)] {
+                for (length, block) in
+                    [(16, 16), (80, 16), (100, 16), (96, 32), (97, 32), (192, 64), (300, 128)]
+                {
+                    check_scales(&dot, &f, (rows, columns), (length, block), &mut state);
+                }
+            }
+        }
+    }
+}
+
+/// More rows of B than a thread takes at once.
+#[test]
+fn scales_of_blocks_of_many_columns() {
+    let (f, mut state) = (format("e5m2"), 16);
+    let dot = Dot::new(&f, &f, Accumulate::F32).unwrap();
+    for rows in [1, 2] {
+        check_scales(&dot, &f, (rows, 2500), (64, 32), &mut state);
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "small integers")]
 fn check_scales(
     dot: &Dot,
@@ -218,7 +249,9 @@ fn check_scales(
     (length, block): (usize, usize),
     state: &mut u64,
 ) {
-    let (a, b) = (codes(rows * length, 0xbf, state), codes(columns * length, 0xbf, state));
+    // No NaN, no infinity, and no code that is too wide.
+    let mask = if f.width() == 4 { 0xf } else { 0xbf };
+    let (a, b) = (codes(rows * length, mask, state), codes(columns * length, mask, state));
     let blocks = length.div_ceil(block);
     let of_rows: Vec<f32> = (0..rows).map(|i| [0.3, 7.0, 1e-3][i % 3]).collect();
     let of_a: Vec<f32> = (0..rows * blocks).map(|i| 3.7 - 0.1 * i as f32).collect();

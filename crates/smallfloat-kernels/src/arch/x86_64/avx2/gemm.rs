@@ -9,10 +9,10 @@ use std::ops::Range;
 use crate::arch::machine::Fma;
 use crate::arch::machine::avx2::decode::{Constants, values};
 use crate::arch::machine::avx2::lanes::STEP;
-use crate::arch::vectors::scaled;
+use crate::arch::vectors::scaled::{self, EightRows, Steps};
 use crate::arch::vectors::tiles::{self, Floats};
 use crate::plan::decode::DecodePlan;
-use crate::plan::partial_sums::{LANES, Partial, ScaledTile, total};
+use crate::plan::partial_sums::{LANES, Partial, ScaledRows, ScaledTile, total};
 
 /// Adds the products of rows of A and up to four rows of B, in a part of their length that is a
 /// multiple of eight, to the partial sums of their pairs, row of A by row of A. `stride` is from
@@ -117,40 +117,111 @@ pub(crate) fn totals(_: Fma, partial: &[Partial], sums: &mut [f32]) {
 fn all_totals(partial: &[Partial], sums: &mut [f32]) {
     let ((partial, partial_rest), (sums, sums_rest)) = (partial.as_chunks::<4>(), sums.as_chunks_mut::<4>());
     for (partial, sums) in partial.iter().zip(sums) {
-        let mut halves = [_mm_setzero_ps(); 4];
-        for (half, partial) in halves.iter_mut().zip(partial) {
-            let eight = load(partial);
-            *half = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
-        }
-        let [a, b, c, d] = halves;
-        // Partial sums 0 and 1 of a and b, of c and d, with 2 and 3 added; then all 0 and all 1.
-        let ab = _mm_add_ps(_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
-        let cd = _mm_add_ps(_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
-        let total = _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab));
-        // SAFETY: the reference is to 16 writable bytes; the store needs no alignment.
-        unsafe { _mm_storeu_ps(sums.as_mut_ptr(), total) };
+        *sums = four_totals([load(&partial[0]), load(&partial[1]), load(&partial[2]), load(&partial[3])]);
     }
     for (partial, sum) in partial_rest.iter().zip(sums_rest) {
         *sum = total(partial);
     }
 }
 
-/// The products of a vector and `rows.len() / vector.len()` rows of codes: their sums. The vector's
-/// length is that of a row.
-pub(crate) fn products_with_vector(_: Fma, plan: &DecodePlan, vector: &[f32], rows: &[u8], sums: &mut [f32]) {
-    assert_eq!(rows.len(), vector.len() * sums.len(), "a row of the vector's length for each sum");
+/// The sums of four rows' partial sums.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn four_totals(partial: [__m256; 4]) -> [f32; 4] {
+    let mut halves = [_mm_setzero_ps(); 4];
+    for (half, eight) in halves.iter_mut().zip(partial) {
+        *half = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+    }
+    let [a, b, c, d] = halves;
+    // Partial sums 0 and 1 of a and b, of c and d, with 2 and 3 added; then all 0 and all 1.
+    let ab = _mm_add_ps(_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
+    let cd = _mm_add_ps(_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
+    let four = _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab));
+    let mut totals = [0.0; 4];
+    // SAFETY: the reference is to 16 writable bytes; the store needs no alignment.
+    unsafe { _mm_storeu_ps(totals.as_mut_ptr(), four) };
+    totals
+}
+
+/// Adds the sums of blocks of such products, times their scales, to the results.
+pub(crate) fn add_blocks_with_vector(_: Fma, plan: &DecodePlan, of: &ScaledRows<'_>, results: &mut [f32]) {
     // SAFETY: the proof says that the machine has AVX2 and FMA.
-    unsafe { with_vector(plan, vector, rows, sums) }
+    unsafe { add_blocks_of_rows(plan, of, results) }
 }
 
 #[target_feature(enable = "avx2,fma")]
-fn with_vector(plan: &DecodePlan, vector: &[f32], rows: &[u8], sums: &mut [f32]) {
+fn add_blocks_of_rows(plan: &DecodePlan, of: &ScaledRows<'_>, results: &mut [f32]) {
+    // SAFETY: this function has the level's instructions.
+    unsafe { scaled::add_blocks_with_vector(&Fours(Constants::new::<f32>(plan)), of, results) }
+}
+
+/// Twice four rows, whose codes are decoded so.
+struct Fours(Constants);
+
+impl EightRows for Fours {
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn block(&self, vector: &[[f32; STEP]], rows: &Steps<'_>, first: usize) -> [f32; LANES] {
+        let mut sums = [[0.0; 4]; 2];
+        for (rows, sums) in rows.as_chunks::<4>().0.iter().zip(&mut sums) {
+            let mut total = [_mm256_setzero_ps(); 4];
+            for (i, x) in vector.iter().enumerate() {
+                for (total, row) in total.iter_mut().zip(rows) {
+                    let values = values(&row[first + i], &self.0);
+                    for (x, values) in x.as_chunks::<LANES>().0.iter().zip(values) {
+                        *total = _mm256_fmadd_ps(load(x), values, *total);
+                    }
+                }
+            }
+            *sums = four_totals(total);
+        }
+        let [[a, b, c, d], [e, f, g, h]] = sums;
+        [a, b, c, d, e, f, g, h]
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn halves(&self, x: &[f32; STEP], rows: &Steps<'_>, step: usize) -> [[f32; LANES]; 2] {
+        let zeros = _mm256_setzero_ps();
+        let [x0, x1, x2, x3] = x.as_chunks::<LANES>().0 else { unreachable!("a step has four times eight") };
+        let mut sums = [[[0.0; 4]; 2]; 2];
+        for (i, rows) in rows.as_chunks::<4>().0.iter().enumerate() {
+            let (mut first, mut second) = ([zeros; 4], [zeros; 4]);
+            for (row, (first, second)) in rows.iter().zip(first.iter_mut().zip(&mut second)) {
+                let values = values(&row[step], &self.0);
+                *first = _mm256_fmadd_ps(load(x1), values[1], _mm256_fmadd_ps(load(x0), values[0], zeros));
+                *second = _mm256_fmadd_ps(load(x3), values[3], _mm256_fmadd_ps(load(x2), values[2], zeros));
+            }
+            (sums[0][i], sums[1][i]) = (four_totals(first), four_totals(second));
+        }
+        let [[[a, b, c, d], [e, f, g, h]], [[i, j, k, l], [m, n, o, p]]] = sums;
+        [[a, b, c, d, e, f, g, h], [i, j, k, l, m, n, o, p]]
+    }
+}
+
+/// The sums of products of a vector and as many codes from the start of each row. Rows are `stride`
+/// apart.
+pub(crate) fn products_with_vector(
+    _: Fma,
+    plan: &DecodePlan,
+    vector: &[f32],
+    rows: &[u8],
+    stride: usize,
+    sums: &mut [f32],
+) {
+    let last = sums.len().checked_sub(1).map_or(0, |last| last * stride + vector.len());
+    assert!(last <= rows.len(), "a row of the vector's length for each sum");
+    // SAFETY: the proof says that the machine has AVX2 and FMA.
+    unsafe { with_vector(plan, vector, rows, stride, sums) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn with_vector(plan: &DecodePlan, vector: &[f32], rows: &[u8], stride: usize, sums: &mut [f32]) {
     let k = Constants::new::<f32>(plan);
-    let length = vector.len();
     // Two rows at once, since the sums of one wait for each other.
-    for (rows, sums) in rows.chunks(2 * length).zip(sums.chunks_mut(2)) {
-        let (first, second) = rows.split_at(length);
-        let partial = two_rows(&k, vector, [first, if second.is_empty() { first } else { second }]);
+    for (pair, sums) in sums.chunks_mut(2).enumerate() {
+        let row = |i: usize| &rows[(2 * pair + i) * stride..][..vector.len()];
+        let partial = two_rows(&k, vector, [row(0), row(sums.len() - 1)]);
         for (sum, partial) in sums.iter_mut().zip(&partial) {
             *sum = total(partial);
         }

@@ -1,4 +1,4 @@
-//! Tiles of a matrix product in binary32, and products with a vector, two rows of B in a vector.
+//! Tiles of a matrix product in binary32, two rows of B in a vector.
 //!
 //! An element of the product has eight partial sums, as `dot/matmul.rs` fixes them, so a vector of
 //! sixteen holds those of two elements: of one row of A, which is broadcast to both halves, and of
@@ -9,17 +9,15 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use crate::arch::machine::Avx512;
-use crate::arch::machine::avx512::decode::{Halved, PAIR, Table, Whole, values_of_pair};
 use crate::arch::vectors::scaled;
 use crate::arch::vectors::tiles::Floats;
-use crate::plan::decode::DecodePlan;
-use crate::plan::partial_sums::{LANES, Partial, ScaledTile, total};
+use crate::plan::partial_sums::{LANES, Partial, ScaledTile};
 
 /// Rows of A in a tile.
 const ROWS: usize = 6;
 /// Pairs of rows of B in a tile, and at once in a product with a vector, where the sums of one wait
 /// for each other.
-const PAIRS: usize = 4;
+pub(super) const PAIRS: usize = 4;
 
 /// The rows of B that [`add_rows`] wants at once.
 pub(crate) const COLUMNS: usize = 2 * PAIRS;
@@ -183,7 +181,7 @@ impl Floats for __m512 {
 /// Eight elements.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn load(eight: &[f32; LANES]) -> __m256 {
+pub(super) fn load(eight: &[f32; LANES]) -> __m256 {
     // SAFETY: the reference is to 32 readable bytes; the load needs no alignment.
     unsafe { _mm256_loadu_ps(eight.as_ptr()) }
 }
@@ -203,76 +201,4 @@ fn halves(vector: __m512) -> [Partial; 2] {
     // SAFETY: the reference is to 64 writable bytes; the store needs no alignment.
     unsafe { _mm512_storeu_ps(halves.as_mut_ptr().cast(), vector) };
     halves
-}
-
-/// The products of a vector and `rows.len() / vector.len()` rows of codes: their sums. The vector's
-/// length is that of a row.
-pub(crate) fn products_with_vector(
-    _: Avx512,
-    plan: &DecodePlan,
-    vector: &[f32],
-    rows: &[u8],
-    sums: &mut [f32],
-) {
-    assert_eq!(rows.len(), vector.len() * sums.len(), "a row of the vector's length for each sum");
-    // SAFETY: the proof says that the machine has these instructions.
-    unsafe {
-        match plan.signs {
-            Some(_) => with_vector(&Halved::new(plan), vector, rows, sums),
-            None => with_vector(&Whole::new(plan), vector, rows, sums),
-        }
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-fn with_vector<T: Table>(table: &T, vector: &[f32], rows: &[u8], sums: &mut [f32]) {
-    let length = vector.len();
-    for (rows, sums) in rows.chunks(COLUMNS * length).zip(sums.chunks_mut(COLUMNS)) {
-        // Where rows are missing, the last one is taken again.
-        let row = |i: usize| &rows[i.min(sums.len() - 1) * length..][..length];
-        let found = pairs_of_rows(table, vector, std::array::from_fn(row));
-        for (sum, partial) in sums.iter_mut().zip(found.as_flattened()) {
-            *sum = total(partial);
-        }
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-fn pairs_of_rows<T: Table>(table: &T, vector: &[f32], rows: [&[u8]; COLUMNS]) -> [[Partial; 2]; PAIRS] {
-    let (steps, rest) = vector.as_chunks::<PAIR>();
-    let mut codes = [&[] as &[[u8; PAIR]]; COLUMNS];
-    for (codes, row) in codes.iter_mut().zip(rows) {
-        *codes = &row.as_chunks().0[..steps.len()];
-    }
-    let mut total = [_mm512_setzero_ps(); PAIRS];
-    for (i, x) in steps.iter().enumerate() {
-        for (pair, total) in total.iter_mut().enumerate() {
-            let codes = [&codes[2 * pair][i], &codes[2 * pair + 1][i]];
-            *total = add_step(table, x, codes, *total);
-        }
-    }
-    if !rest.is_empty() {
-        let (mut x, mut codes) = ([0.0; PAIR], [[0; PAIR]; COLUMNS]);
-        x[..rest.len()].copy_from_slice(rest);
-        for (codes, row) in codes.iter_mut().zip(rows) {
-            codes[..rest.len()].copy_from_slice(&row[row.len() - rest.len()..]);
-        }
-        for (pair, total) in total.iter_mut().enumerate() {
-            *total = add_step(table, &x, [&codes[2 * pair], &codes[2 * pair + 1]], *total);
-        }
-    }
-    total.map(|vector| halves(vector))
-}
-
-/// Adds the products of a vector's elements and codes of a pair of rows.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-fn add_step<T: Table>(table: &T, x: &[f32; PAIR], codes: [&[u8; PAIR]; 2], mut total: __m512) -> __m512 {
-    // SAFETY: this function has the features that tables need.
-    let rows = unsafe { values_of_pair(codes, table) };
-    for (row, x) in rows.iter().zip(x.as_chunks::<LANES>().0) {
-        total = _mm512_fmadd_ps(_mm512_broadcast_f32x8(load(x)), *row, total);
-    }
-    total
 }

@@ -10,6 +10,7 @@ pub(super) mod elementwise;
 pub(super) mod encode;
 pub(super) mod exact;
 pub(super) mod gemm;
+pub(super) mod gemv;
 pub(super) mod lanes;
 pub(super) mod random;
 pub(super) mod stochastic;
