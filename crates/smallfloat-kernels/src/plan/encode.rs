@@ -154,8 +154,6 @@ pub(crate) struct EncodePlan {
     /// The smallest normal value, and its index on the grid.
     pub(crate) min_normal: u32,
     pub(crate) first_normal: u16,
-    /// The largest magnitude that rounds to zero with a minus sign (used for unsigned formats).
-    pub(crate) to_zero: u32,
     /// Finite values beyond the range; in unsigned formats the negative one stands for all that do
     /// not round to zero.
     pub(crate) overflow: Special,
@@ -271,32 +269,12 @@ impl EncodePlan {
             lowest_field: field(lowest),
             min_normal,
             first_normal: u16::try_from(first_normal).ok()?,
-            to_zero: if signed { 0 } else { Self::to_zero(mode, low, min_normal, lowest, trailing) },
             overflow,
             infinity,
             nan,
             infinity_by_sign,
             is_ieee,
         })
-    }
-
-    /// The largest magnitude that becomes zero when it is negative.
-    fn to_zero(mode: Mode, low: SubnormalGrid, min_normal: u32, lowest: i32, trailing: u32) -> u32 {
-        let step = 1 << (23 - trailing);
-        let half_smallest = field(lowest - trailing.cast_signed() - 1) << 23;
-        match (low, mode) {
-            // What moves away stops at the last place of the grid that is flushed: min_normal = 2^m
-            // places of it, and that place has one bit more.
-            (SubnormalGrid::Flush, Mode::Directed([_, true])) => min_normal - 2 * step,
-            (SubnormalGrid::Flush, Mode::Directed(_) | Mode::Odd) => min_normal - 1,
-            // All below the midpoint under the smallest normal value, whose tie goes to the even
-            // code above.
-            (SubnormalGrid::Flush, _) => min_normal - step - 1,
-            (_, Mode::Directed([_, true]) | Mode::Odd) => 0,
-            (_, Mode::Directed(_)) => half_smallest + (1 << 23) - 1,
-            (_, Mode::Away) => half_smallest - 1,
-            (_, Mode::Even | Mode::Random) => half_smallest,
-        }
     }
 
     fn special(positive: u64, format: &Format, projection: &Projection) -> Option<Special> {

@@ -2,7 +2,7 @@
 //! codes in either storage.
 
 use crate::common::{CLASSES, data, narrow_formats, projections, wide_formats};
-use smallfloat::{Format, Projection, RandomBits, Rounding, random::Philox};
+use smallfloat::{Flags, Format, Projection, RandomBits, Rounding, random::Philox};
 use smallfloat_kernels::{Bf16, Code, Element, Encoder, EventCounts, F16, Level, RandomWords};
 
 fn accelerated() -> impl Iterator<Item = Level> {
@@ -57,6 +57,53 @@ fn modes_agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Deb
                     let mut expected = vec![C::from_code(0); x.len()];
                     let events = portable.encode(x, &mut expected);
                     compare(&portable, x, (&expected, &events), &format!("{projection:?}, {class}"));
+                }
+            }
+        }
+    }
+}
+
+/// Of the values that a format without a sign meets with a minus sign, those up to a bound become
+/// zero and all others are refused: those around the bound, each alone.
+#[test]
+fn negative_values_up_to_a_bound_become_zero() {
+    for name in [
+        "binary8p4ue",
+        "binary6p3uf",
+        "ue4m3",
+        "minifloat:k=8,p=3,bias=9,signed=false,specials=ieee,subnormals=flush",
+        "minifloat:k=7,p=4,bias=7,signed=false,specials=finite,subnormals=flush",
+        "minifloat:k=6,p=3,bias=4,signed=false,specials=finite,subnormals=tesla",
+        "minifloat:k=12,p=7,bias=20,signed=false,specials=ieee",
+    ] {
+        let format: Format = name.parse().unwrap();
+        for &rounding in Rounding::DETERMINISTIC {
+            let projection = format.default_projection().with_rounding(rounding);
+            // For so few elements this is the core itself.
+            let portable =
+                Encoder::<f32>::for_length(&format, &projection, 0).unwrap().with_level(Level::Portable);
+            let becomes_zero = |bits: &u32| {
+                let events = portable.encode(&[-f32::from_bits(*bits)], &mut [0_u16]);
+                events.flags.intersection(Flags::INVALID | Flags::OVERFLOW).is_empty()
+            };
+            let (mut low, mut high) = (0, f32::MAX.to_bits());
+            assert!(becomes_zero(&low) && !becomes_zero(&high), "{name}, {rounding:?}");
+            while high - low > 1 {
+                let middle = low.midpoint(high);
+                if becomes_zero(&middle) { low = middle } else { high = middle }
+            }
+            for bits in low.saturating_sub(2)..=high + 2 {
+                for length in [1, 70] {
+                    let x = vec![-f32::from_bits(bits); length];
+                    let what = format!("{rounding:?}, -{bits:#x}");
+                    let mut expected = vec![0_u16; length];
+                    let events = portable.encode(&x, &mut expected);
+                    compare(&portable, &x, (&expected, &events), &what);
+                    if format.width() <= 8 {
+                        let mut expected = vec![0_u8; length];
+                        let events = portable.encode(&x, &mut expected);
+                        compare(&portable, &x, (&expected, &events), &what);
+                    }
                 }
             }
         }

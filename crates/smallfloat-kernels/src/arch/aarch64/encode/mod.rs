@@ -214,12 +214,13 @@ pub(super) struct Constants {
     pub(super) infinity_differs: bool,
     pub(super) infinity_by_sign: bool,
     pub(super) min_normal: u32,
+    /// What [`looked_at`] has of x.
+    looked_at: uint32x4_t,
     pub(super) first_normal: Vector,
     pub(super) last_below: Vector,
     pub(super) half_hole: Vector,
     pub(super) hole_end: Vector,
     pub(super) binade: Vector,
-    pub(super) to_zero: uint32x4_t,
     pub(super) flush: bool,
     pub(super) hole: bool,
     pub(super) integer: bool,
@@ -267,12 +268,12 @@ impl Constants {
             infinity_differs: plan.infinity.codes != plan.overflow.codes,
             infinity_by_sign: plan.infinity_by_sign,
             min_normal: plan.min_normal,
+            looked_at: words(if plan.signed { 0x7fff_ffff } else { u32::MAX }),
             first_normal: splat::<T>(plan.first_normal),
             last_below: splat::<T>(binade - 1),
             half_hole: splat::<T>((binade + binade / 2).wrapping_sub(1)),
             hole_end: splat::<T>(2 * binade - 1),
             binade: splat::<T>(binade),
-            to_zero: words(plan.to_zero),
             flush: plan.low == SubnormalGrid::Flush,
             hole: plan.low == SubnormalGrid::Hole,
             integer: plan.integer,
@@ -374,20 +375,17 @@ fn join_hole<T: Target, M: Rounds>(grid: Vector, negative: Vector, k: &Constants
     subtract::<T>(add::<T>(subnormal, above), upper)
 }
 
-/// The lanes whose finite value a sign keeps out of an unsigned format, where what decides is
-/// beyond the last that becomes zero: they are zero from here on.
+/// The magnitude of x, with its sign in formats without one: there negative elements are refused or
+/// become zeros that are counted, and nothing else about them matters. Such words are beyond all
+/// others.
 #[inline]
 #[target_feature(enable = "neon")]
-pub(super) fn refuse_beyond(
-    last_zero: uint32x4_t,
-    decides: uint32x4_t,
-    x: uint32x4_t,
-    magnitude: uint32x4_t,
-    k: &Constants,
-) -> uint32x4_t {
-    let not_zero = vcgtq_u32(decides, last_zero);
-    let finite = vcltq_u32(magnitude, k.infinity);
-    vandq_u32(vcltzq_s32(vreinterpretq_s32_u32(x)), vandq_u32(not_zero, finite))
+pub(super) fn looked_at<H: Shape>(x: uint32x4_t, magnitude: uint32x4_t, k: &Constants) -> uint32x4_t {
+    match H::UNSIGNED {
+        Some(false) => magnitude,
+        Some(true) => x,
+        None => vandq_u32(x, k.looked_at),
+    }
 }
 
 /// Returns whether the format has no sign.
@@ -415,18 +413,15 @@ pub(super) fn step<S: Source, T: Target, H: Shape, M: Rounds, D: Detail>(
             if D::COUNTS {
                 sums.see(magnitude, k);
             }
-            let mut capped = vminq_u32(magnitude, k.cap);
-            if is_unsigned::<H>(k) {
-                fours.refused[i] = refuse_beyond(k.to_zero, magnitude, x, magnitude, k);
-                capped = vbicq_u32(capped, fours.refused[i]);
-            }
+            let capped = vminq_u32(magnitude, k.cap);
             let (index, exact) = round::<H, M, D>(x, capped, k);
             fours.index[i] = index;
+            let looked_at = looked_at::<H>(x, magnitude, k);
             if D::NEARNESS {
-                sums.bits = vorrq_u32(sums.bits, capped);
+                sums.bits = vorrq_u32(sums.bits, vminq_u32(looked_at, k.cap));
             }
             if D::EXACTNESS {
-                sums.see_exactness(exact, capped);
+                sums.see_exactness::<H>(exact, looked_at, k);
             }
         }
         lanes.narrow(pair, &fours, k.base);
@@ -446,8 +441,17 @@ impl Sums {
     /// Keeps the least inexact magnitude.
     #[inline]
     #[target_feature(enable = "neon")]
-    pub(super) fn see_exactness(&mut self, exact: uint32x4_t, capped: uint32x4_t) {
-        self.least_inexact = vminq_u32(self.least_inexact, vorrq_u32(exact, capped));
+    pub(super) fn see_exactness<H: Shape>(
+        &mut self,
+        exact: uint32x4_t,
+        looked_at: uint32x4_t,
+        k: &Constants,
+    ) {
+        let mut exact = exact;
+        if H::UNSIGNED != Some(false) {
+            exact = vorrq_u32(exact, vcltzq_s32(vreinterpretq_s32_u32(looked_at)));
+        }
+        self.least_inexact = vminq_u32(self.least_inexact, vorrq_u32(exact, vminq_u32(looked_at, k.cap)));
     }
 }
 
@@ -457,8 +461,6 @@ pub(super) struct Fours {
     x: [uint32x4_t; 2],
     /// 0 for finite values, 1 for ∞, more for NaN.
     special: [uint32x4_t; 2],
-    /// Refused elements: all bits set.
-    pub(super) refused: [uint32x4_t; 2],
     /// Indices on the grid, the base still on them.
     pub(super) index: [uint32x4_t; 2],
 }
@@ -468,7 +470,7 @@ impl Fours {
     #[target_feature(enable = "neon")]
     pub(super) fn new() -> Self {
         let zero = [words(0); 2];
-        Self { x: zero, special: zero, refused: zero, index: zero }
+        Self { x: zero, special: zero, index: zero }
     }
 
     #[inline]
@@ -484,7 +486,6 @@ impl Fours {
 pub(super) struct Lanes {
     x: [uint16x8_t; 2],
     special: [uint16x8_t; 2],
-    refused: [uint16x8_t; 2],
     index: [uint16x8_t; 2],
 }
 
@@ -501,7 +502,7 @@ impl Lanes {
     #[target_feature(enable = "neon")]
     pub(super) fn new() -> Self {
         let zero = [vdupq_n_u16(0); 2];
-        Self { x: zero, special: zero, refused: zero, index: zero }
+        Self { x: zero, special: zero, index: zero }
     }
 
     #[inline]
@@ -509,7 +510,6 @@ impl Lanes {
     pub(super) fn narrow(&mut self, pair: usize, fours: &Fours, base: uint16x8_t) {
         self.x[pair] = halves::<true>(fours.x);
         self.special[pair] = vqmovn_high_u32(vqmovn_u32(fours.special[0]), fours.special[1]);
-        self.refused[pair] = halves::<false>(fours.refused);
         self.index[pair] = vsubq_u16(halves::<false>(fours.index), base);
     }
 }
@@ -560,10 +560,6 @@ fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
     let mut index = grid;
     if H::HOLE.unwrap_or(k.hole) {
         index = join_hole::<T, M>(grid, sign, k);
-        if D::PLACES_IN_HOLE {
-            let hole = equal::<T>(lesser::<T>(larger::<T>(grid, k.binade), k.hole_end), grid);
-            sums.lost = vorrq_u8(sums.lost, hole);
-        }
     }
     if H::FLUSH.unwrap_or(k.flush) {
         let kept = greater::<T>(grid, k.last_below);
@@ -575,6 +571,16 @@ fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
     let is_infinite = equal::<T>(special, k.unit);
     let is_nan = greater::<T>(special, k.unit);
     let is_zero = equal::<T>(index, zero);
+    let mut refused = zero;
+    if is_unsigned::<H>(k) {
+        // Negative values that do not become zero.
+        let finite = equal::<T>(special, zero);
+        refused = vandq_u8(sign, vbicq_u8(finite, is_zero));
+    }
+    if H::HOLE.unwrap_or(k.hole) && D::PLACES_IN_HOLE {
+        let hole = equal::<T>(lesser::<T>(larger::<T>(grid, k.binade), k.hole_end), grid);
+        sums.lost = vorrq_u8(sums.lost, vbicq_u8(hole, refused));
+    }
     let pick = |pair: &[Vector; 2]| vbslq_u8(sign, pair[1], pair[0]);
     let mut code = index;
     if H::UNSIGNED != Some(true) {
@@ -589,11 +595,8 @@ fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
         code = vbslq_u8(is_infinite, pick(&k.infinite), code);
     }
     code = vbslq_u8(is_nan, pick(&k.nan), code);
-    let mut counted_zero = is_zero;
     if is_unsigned::<H>(k) {
-        let refused = narrowed::<T, false>(&lanes.refused, part);
         code = vbslq_u8(refused, k.overflow[1], code);
-        counted_zero = vbicq_u8(is_zero, refused);
         if D::COUNTS {
             sums.refused = subtract::<T>(sums.refused, refused);
         }
@@ -602,13 +605,14 @@ fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
         sums.negative_infinite = subtract::<T>(sums.negative_infinite, vandq_u8(is_infinite, sign));
     }
     if D::COUNTS {
-        sums.top = subtract::<T>(sums.top, top);
+        sums.top = subtract::<T>(sums.top, vbicq_u8(top, refused));
         sums.infinite = subtract::<T>(sums.infinite, is_infinite);
-        sums.zero = subtract::<T>(sums.zero, counted_zero);
+        sums.zero = subtract::<T>(sums.zero, is_zero);
         sums.nan = subtract::<T>(sums.nan, is_nan);
     }
     if D::NEARNESS {
-        sums.least_index = lesser::<T>(sums.least_index, subtract::<T>(grid, k.unit));
+        let less_one = vorrq_u8(subtract::<T>(grid, k.unit), refused);
+        sums.least_index = lesser::<T>(sums.least_index, less_one);
     }
     code
 }

@@ -11,13 +11,11 @@ use std::arch::aarch64::*;
 use std::marker::PhantomData;
 
 use crate::arch::machine::Neon;
-use crate::arch::machine::encode::{
-    BLOCK, Constants, Fours, Lanes, Sums, finish_all, is_unsigned, refuse_beyond,
-};
+use crate::arch::machine::encode::{BLOCK, Constants, Fours, Lanes, Sums, finish_all, looked_at};
 use crate::arch::machine::lanes::{STEP, Source, Target, Vector, places, store, words};
 use crate::arch::vectors::blocks::{Step, for_steps};
 use crate::arch::vectors::choices::{NearestEven, RandomFlags, Rare, Shape, fit, with_shape};
-use crate::plan::encode::{EncodePlan, SubnormalGrid};
+use crate::plan::encode::EncodePlan;
 use crate::plan::tally::Tally;
 
 /// Encodes a slice with a word for each element, of which the upper bits that `mask` has are used.
@@ -108,8 +106,6 @@ struct Rounding {
     last_below: uint32x4_t,
     binade: uint32x4_t,
     hole_end: uint32x4_t,
-    /// The last place that becomes zero.
-    last_zero: uint32x4_t,
 }
 
 impl Rounding {
@@ -133,7 +129,6 @@ impl Rounding {
             last_below: words(binade - 1),
             binade: words(binade),
             hole_end: words(2 * binade),
-            last_zero: words(if plan.low == SubnormalGrid::Flush { binade - 1 } else { 0 }),
         }
     }
 }
@@ -200,14 +195,9 @@ fn step<S: Source, T: Target, H: Shape>(
             let random: &[u32; 4] = &random.as_chunks().0[2 * pair + i];
             // SAFETY: the reference is to 16 readable bytes.
             let word = unsafe { vld1q_u32(random.as_ptr()) };
-            let (mut index, mut exact) = round::<H>(capped, vandq_u32(word, r.mask), k, r);
-            if is_unsigned::<H>(k) {
-                fours.refused[i] = refuse_beyond(r.last_zero, index, x, magnitude, k);
-                index = vbicq_u32(index, fours.refused[i]);
-                exact = vorrq_u32(exact, fours.refused[i]);
-            }
+            let (index, exact) = round::<H>(capped, vandq_u32(word, r.mask), k, r);
             fours.index[i] = index;
-            sums.see_exactness(exact, capped);
+            sums.see_exactness::<H>(exact, looked_at::<H>(x, magnitude, k), k);
         }
         lanes.narrow(pair, &fours, vdupq_n_u16(0));
     }

@@ -12,7 +12,7 @@ use std::slice::{from_mut, from_ref};
 
 use crate::arch::machine::Avx512;
 use crate::arch::machine::avx512::decode::{Halved, Table, Whole, values as decoded};
-use crate::arch::machine::avx512::encode::{Constants, join_masks, narrow_grid};
+use crate::arch::machine::avx512::encode::{Constants, narrow_grid};
 use crate::arch::machine::avx512::lanes::{STEP, bytes, in_order, narrow_signed, store, words};
 use crate::arch::vectors::blocks::{GroupStep, for_groups, prefetch};
 use crate::plan::blocks::{PowerScales, Row};
@@ -435,6 +435,14 @@ impl<const G: usize> GroupStep<STEP, G> for Steps<'_> {
         // SAFETY: this function has the level's instructions, and the store needs no alignment.
         unsafe { store(codes, [code; 2], false) };
     }
+}
+
+/// Masks of sixteen elements each → one of 64.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn join_masks(masks: [__mmask16; 4]) -> __mmask64 {
+    let pair = |low: __mmask16, high: __mmask16| _mm512_kunpackw(u32::from(high), u32::from(low));
+    _mm512_kunpackd(u64::from(pair(masks[2], masks[3])), u64::from(pair(masks[0], masks[1])))
 }
 
 /// How many places of a row magnitudes reach: a search in three comparisons, as places ascend.

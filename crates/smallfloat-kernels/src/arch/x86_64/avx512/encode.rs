@@ -236,10 +236,11 @@ pub(super) struct Constants {
     /// `exponent` and the sign.
     signed_exponent: __m512i,
     pub(super) binade: __m512i,
-    /// The first word with a sign that does not become zero but is refused, and how many follow up
-    /// to −∞; signed formats refuse none.
-    first_refused: __m512i,
-    refused: __m512i,
+    /// The bits of elements that are compared with the cap: in formats without a sign that too, so
+    /// that negative elements are beyond, where they are refused or become zeros that are counted.
+    looked_at: __m512i,
+    /// All lanes of formats without a sign.
+    unsigned: __mmask64,
     /// The bits below the last place of normal values.
     below: __m512i,
     /// All lanes of formats that flush subnormals, that have Tesla's hole.
@@ -321,8 +322,8 @@ impl Constants {
             places: words(if away { !1 } else { u32::MAX }),
             signed_exponent: words(INFINITY | 1 << 31),
             binade: splat::<T>(binade),
-            first_refused: words((1 << 31) + plan.to_zero + 1),
-            refused: words(if plan.signed { 0 } else { INFINITY - plan.to_zero - 1 }),
+            looked_at: words(if plan.signed { 0x7fff_ffff } else { u32::MAX }),
+            unsigned: chosen(!plan.signed),
             flush: chosen(plan.low == SubnormalGrid::Flush),
             hole: chosen(plan.low == SubnormalGrid::Hole),
             below: words((1 << lift) - 1),
@@ -402,21 +403,6 @@ fn join_hole<T: Target, M: Rounds>(grid: __m512i, negative: __mmask64, k: &Const
     subtract::<T>(code, upper, _mm512_set1_epi8(-1))
 }
 
-/// Masks of sixteen elements each → one of 64.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-pub(super) fn join_masks(masks: [__mmask16; 4]) -> __mmask64 {
-    let pair = |low: __mmask16, high: __mmask16| _mm512_kunpackw(u32::from(high), u32::from(low));
-    _mm512_kunpackd(u64::from(pair(masks[2], masks[3])), u64::from(pair(masks[0], masks[1])))
-}
-
-/// The lanes whose finite value a sign keeps out of an unsigned format: they are zero from here on.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn refuse(x: __m512i, k: &Constants) -> __mmask16 {
-    _mm512_cmplt_epu32_mask(_mm512_sub_epi32(x, k.first_refused), k.refused)
-}
-
 /// A rounded magnitude.
 struct Rounded {
     /// The word of its sum with c.
@@ -468,10 +454,9 @@ fn step<S: Source, T: Target, H: Shape, M: Rounds, D: Detail>(
     let zero = _mm512_setzero_si512();
     let (mut sources, mut below_infinity, mut less_one, mut sum) =
         ([zero; 4], [zero; 4], [zero; 4], [zero; 4]);
-    let mut refused = [0; 4];
     for i in 0..4 {
         // SAFETY: this function has the features that loads need.
-        let mut x = unsafe { S::load_wide(x, i) };
+        let x = unsafe { S::load_wide(x, i) };
         let magnitude = _mm512_and_si512(x, k.magnitude);
         sources[i] = x;
         below_infinity[i] = _mm512_sub_epi32(k.infinity, magnitude);
@@ -479,12 +464,12 @@ fn step<S: Source, T: Target, H: Shape, M: Rounds, D: Detail>(
             less_one[i] = _mm512_sub_epi32(magnitude, k.one);
             sums.least = _mm512_min_epu32(sums.least, less_one[i]);
         }
-        if H::UNSIGNED != Some(false) {
-            refused[i] = refuse(x, k);
-            x = _mm512_mask_mov_epi32(x, refused[i], zero);
-        }
         let Rounded { sum: rounded, exact } = round::<M>(x, k);
-        let finite = _mm512_and_si512(x, k.magnitude);
+        let finite = match H::UNSIGNED {
+            Some(false) => magnitude,
+            Some(true) => x,
+            None => _mm512_and_si512(x, k.looked_at),
+        };
         if D::NEARNESS && !D::EXACTNESS {
             sums.bits = _mm512_or_si512(sums.bits, _mm512_min_epu32(finite, k.cap));
         }
@@ -497,7 +482,7 @@ fn step<S: Source, T: Target, H: Shape, M: Rounds, D: Detail>(
         }
         sum[i] = _mm512_dpwssd_epi32(k.base, rounded, k.weights);
     }
-    let lanes = Lanes { x: sources, below_infinity, less_one, refused };
+    let lanes = Lanes { x: sources, below_infinity, less_one };
     if T::BITS == 8 {
         return [finish::<T, H, M, D>(narrow_grid(sum, k), &lanes, 0, k, sums), zero];
     }
@@ -527,8 +512,6 @@ pub(super) struct Lanes {
     pub(super) below_infinity: [__m512i; 4],
     /// |x| − 1: negative for zero.
     pub(super) less_one: [__m512i; 4],
-    /// Refused elements, in the elements' order.
-    pub(super) refused: [__mmask16; 4],
 }
 
 /// Indices on the grid → codes, with everything that is special about specials. The index of a NaN
@@ -552,15 +535,6 @@ pub(super) fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
         Some(true) => index = join_hole::<T, M>(grid, negative, k),
         None => index = put::<T>(grid, k.hole, join_hole::<T, M>(grid, negative, k)),
     }
-    if H::HOLE != Some(false) && D::PLACES_IN_HOLE {
-        let place = subtract::<T>(grid, u64::MAX, k.binade);
-        let mut hole = at_most::<T>(place, k.last_below) & !is_nan;
-        if H::HOLE.is_none() {
-            hole &= k.hole;
-        }
-        sums.inexact |= hole;
-        sums.tiny |= hole;
-    }
     if H::FLUSH != Some(false) {
         let flushed = at_most::<T>(grid, k.last_below) & k.flush;
         index = keep::<T>(!flushed, index);
@@ -572,6 +546,22 @@ pub(super) fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
     }
 
     let is_zero = none_set::<T>(index, index);
+    let is_infinite = none_set::<T>(below_infinity, below_infinity);
+    // Negative values that do not become zero.
+    let refused = match H::UNSIGNED {
+        Some(false) => 0,
+        Some(true) => negative & !(is_zero | is_infinite | is_nan),
+        None => negative & !(is_zero | is_infinite | is_nan) & k.unsigned,
+    };
+    if H::HOLE != Some(false) && D::PLACES_IN_HOLE {
+        let place = subtract::<T>(grid, u64::MAX, k.binade);
+        let mut hole = at_most::<T>(place, k.last_below) & !is_nan & !refused;
+        if H::HOLE.is_none() {
+            hole &= k.hole;
+        }
+        sums.inexact |= hole;
+        sums.tiny |= hole;
+    }
     let with_sign = negative & !(is_zero & k.drops_zero_sign);
     let mut code = index;
     if H::UNSIGNED == Some(true) {
@@ -582,36 +572,27 @@ pub(super) fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
         code = add_where::<T>(code, with_sign, k.sign);
         code = put::<T>(code, top, blend::<T>(negative, k.overflow));
     }
-    let is_infinite = none_set::<T>(below_infinity, below_infinity);
+    if H::UNSIGNED != Some(false) {
+        code = put::<T>(code, refused, k.overflow[1]);
+    }
     code = put::<T>(code, is_infinite, blend::<T>(negative, k.infinite));
+    code = put::<T>(code, is_nan, blend::<T>(negative, k.nan));
     if D::COUNTS {
         sums.found.infinite += count(is_infinite);
-        sums.found.overflow += count(top & !is_nan & !is_infinite);
+        sums.found.overflow += count(top & !(is_nan | is_infinite | refused));
         if H::INFINITY_BY_SIGN != Some(false) {
             sums.found.negative_infinite += count(is_infinite & negative);
         }
-    }
-    code = put::<T>(code, is_nan, blend::<T>(negative, k.nan));
-    code = in_order::<T>(code);
-    let mut refused_count = 0;
-    if H::UNSIGNED != Some(false) {
-        let mut refused = join_masks(lanes.refused);
-        if T::BITS != 8 {
-            refused = refused >> (32 * part) & u64::from(u32::MAX);
+        if H::UNSIGNED != Some(false) {
+            sums.found.refused += count(refused);
         }
-        code = put::<T>(code, refused, k.overflow[1]);
-        refused_count = count(refused);
-    }
-    if D::COUNTS {
-        sums.found.refused += refused_count;
         sums.found.nan += count(is_nan);
-        // Refused elements are zeros that are not counted.
-        sums.found.zero += count(is_zero & !is_nan) - refused_count;
+        sums.found.zero += count(is_zero & !is_nan);
         sums.found.exact_zero += count(signs::<T>(narrow::<T>(lanes.less_one, part)));
     }
     if D::NEARNESS {
         let low = at_most::<T>(grid, k.first_normal) & some_set::<T>(grid, grid);
-        sums.low |= low & !is_nan;
+        sums.low |= low & !(is_nan | refused);
     }
-    code
+    in_order::<T>(code)
 }

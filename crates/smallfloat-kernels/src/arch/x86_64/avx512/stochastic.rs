@@ -187,6 +187,6 @@ fn step<S: Source, H: Shape>(
     }
     let [low, high] = [_mm512_packus_epi32(index[0], index[1]), _mm512_packus_epi32(index[2], index[3])];
     let grid = _mm512_packus_epi16(low, high);
-    let lanes = Lanes { x: signs, below_infinity, less_one, refused: [0; 4] };
+    let lanes = Lanes { x: signs, below_infinity, less_one };
     finish::<u8, H, NearestEven, RandomFlags>(grid, &lanes, 0, k, sums)
 }

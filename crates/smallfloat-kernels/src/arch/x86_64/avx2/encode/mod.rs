@@ -262,12 +262,13 @@ pub(super) struct Constants {
     pub(super) infinity_differs: bool,
     pub(super) infinity_by_sign: bool,
     pub(super) min_normal: u32,
+    /// What [`looked_at`] has of x.
+    looked_at: __m256i,
     pub(super) first_normal: __m256i,
     pub(super) last_below: __m256i,
     pub(super) half_hole: __m256i,
     pub(super) hole_end: __m256i,
     pub(super) binade: __m256i,
-    pub(super) to_zero: __m256i,
     pub(super) flush: bool,
     pub(super) hole: bool,
     pub(super) integer: bool,
@@ -325,12 +326,12 @@ impl Constants {
             infinity_differs: plan.infinity.codes != plan.overflow.codes,
             infinity_by_sign: plan.infinity_by_sign,
             min_normal: plan.min_normal,
+            looked_at: words(if plan.signed { 0x7fff_ffff } else { u32::MAX }),
             first_normal: splat::<T>(plan.first_normal),
             last_below: splat::<T>(binade - 1),
             half_hole: splat::<T>((binade + binade / 2).wrapping_sub(1)),
             hole_end: splat::<T>(2 * binade - 1),
             binade: splat::<T>(binade),
-            to_zero: words(plan.to_zero),
             flush: plan.low == SubnormalGrid::Flush,
             hole: plan.low == SubnormalGrid::Hole,
             integer: plan.integer,
@@ -388,6 +389,18 @@ impl Sums {
         }
     }
 
+    /// Keeps the least inexact magnitude.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn see_exactness<H: Shape>(&mut self, exact: __m256i, looked_at: __m256i, k: &Constants) {
+        let mut exact = exact;
+        if H::UNSIGNED != Some(false) {
+            exact = _mm256_or_si256(exact, _mm256_srai_epi32::<31>(looked_at));
+        }
+        let inexact = _mm256_or_si256(exact, _mm256_min_epu32(looked_at, k.cap));
+        self.least_inexact = _mm256_min_epu32(self.least_inexact, inexact);
+    }
+
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn add_to<T: Target>(&self, tally: &mut Tally, padding: u64, k: &Constants) {
@@ -407,13 +420,6 @@ impl Sums {
         tally.inexact |= lost || least_inexact != u32::MAX || any(_mm256_and_si256(self.bits, k.below));
         tally.tiny |= lost || least_inexact < k.min_normal;
     }
-}
-
-/// The magnitudes of inexact elements; all bits set in the other lanes.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn inexact_magnitude(exact: __m256i, capped: __m256i) -> __m256i {
-    _mm256_or_si256(exact, capped)
 }
 
 /// Indices on Tesla's grid → codes, to nearest: the lower half of the binade that is none joins the
@@ -454,20 +460,17 @@ fn ones() -> __m256i {
     _mm256_set1_epi32(-1)
 }
 
-/// The lanes whose finite value a sign keeps out of an unsigned format, where what decides is
-/// beyond the last that becomes zero: they are zero from here on.
+/// The magnitude of x, with its sign in formats without one: there negative elements are refused or
+/// become zeros that are counted, and nothing else about them matters. Such words are beyond all
+/// others.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn refuse_beyond(
-    last_zero: __m256i,
-    decides: __m256i,
-    x: __m256i,
-    magnitude: __m256i,
-    k: &Constants,
-) -> __m256i {
-    let not_zero = _mm256_cmpgt_epi32(decides, last_zero);
-    let finite = _mm256_cmpgt_epi32(k.infinity, magnitude);
-    _mm256_and_si256(_mm256_srai_epi32::<31>(x), _mm256_and_si256(not_zero, finite))
+pub(super) fn looked_at<H: Shape>(x: __m256i, magnitude: __m256i, k: &Constants) -> __m256i {
+    match H::UNSIGNED {
+        Some(false) => magnitude,
+        Some(true) => x,
+        None => _mm256_and_si256(x, k.looked_at),
+    }
 }
 
 /// Returns whether the format has no sign.
@@ -514,18 +517,15 @@ fn by_grid<S: Source, T: Target, H: Shape, M: Rounds, D: Detail>(
                 eights.less_one[i] = _mm256_sub_epi32(magnitude, k.one);
                 sums.least = _mm256_min_epu32(sums.least, eights.less_one[i]);
             }
-            let mut capped = _mm256_min_epu32(magnitude, k.cap);
-            if is_unsigned::<H>(k) {
-                eights.refused[i] = refuse_beyond(k.to_zero, magnitude, x, magnitude, k);
-                capped = _mm256_andnot_si256(eights.refused[i], capped);
-            }
+            let capped = _mm256_min_epu32(magnitude, k.cap);
             let (rounded, exact) = round::<T, H, M, D>(x, capped, k);
             *place = rounded;
+            let looked_at = looked_at::<H>(x, magnitude, k);
             if D::NEARNESS {
-                sums.bits = _mm256_or_si256(sums.bits, capped);
+                sums.bits = _mm256_or_si256(sums.bits, _mm256_min_epu32(looked_at, k.cap));
             }
             if D::EXACTNESS {
-                sums.least_inexact = _mm256_min_epu32(sums.least_inexact, inexact_magnitude(exact, capped));
+                sums.see_exactness::<H>(exact, looked_at, k);
             }
         }
         lanes.narrow(pair, &eights);
@@ -549,8 +549,6 @@ pub(super) struct Eights {
     pub(super) below_infinity: [__m256i; 2],
     /// |x| − 1: negative for zero.
     pub(super) less_one: [__m256i; 2],
-    /// Refused elements: all bits set.
-    pub(super) refused: [__m256i; 2],
 }
 
 impl Eights {
@@ -558,7 +556,7 @@ impl Eights {
     #[target_feature(enable = "avx2")]
     pub(super) fn new() -> Self {
         let zero = [_mm256_setzero_si256(); 2];
-        Self { x: zero, below_infinity: zero, less_one: zero, refused: zero }
+        Self { x: zero, below_infinity: zero, less_one: zero }
     }
 }
 
@@ -568,7 +566,6 @@ pub(super) struct Lanes {
     x: [__m256i; 2],
     below_infinity: [__m256i; 2],
     less_one: [__m256i; 2],
-    refused: [__m256i; 2],
 }
 
 impl Lanes {
@@ -576,7 +573,7 @@ impl Lanes {
     #[target_feature(enable = "avx2")]
     pub(super) fn new() -> Self {
         let zero = [_mm256_setzero_si256(); 2];
-        Self { x: zero, below_infinity: zero, less_one: zero, refused: zero }
+        Self { x: zero, below_infinity: zero, less_one: zero }
     }
 
     #[inline]
@@ -585,7 +582,6 @@ impl Lanes {
         self.x[pair] = _mm256_packs_epi32(eights.x[0], eights.x[1]);
         self.below_infinity[pair] = _mm256_packs_epi32(eights.below_infinity[0], eights.below_infinity[1]);
         self.less_one[pair] = _mm256_packs_epi32(eights.less_one[0], eights.less_one[1]);
-        self.refused[pair] = _mm256_packs_epi32(eights.refused[0], eights.refused[1]);
     }
 }
 
@@ -631,10 +627,6 @@ fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
             let away = _mm256_and_si256(_mm256_xor_si256(negative, k.toward), k.moves);
             index = join_hole_rarely::<T, M>(grid, away, k);
         }
-        if D::PLACES_IN_HOLE {
-            let hole = equal::<T>(lesser::<T>(larger::<T>(grid, k.binade), k.hole_end), grid);
-            sums.lost = _mm256_or_si256(sums.lost, hole);
-        }
     }
     if H::FLUSH.unwrap_or(k.flush) {
         let flushed = equal::<T>(lesser::<T>(grid, k.last_below), grid);
@@ -644,12 +636,21 @@ fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
         }
     }
 
-    let mut is_nan = narrow_signed::<T>(&lanes.below_infinity, part);
-    let is_infinite = equal::<T>(is_nan, zero);
-    if T::BITS != 8 {
-        is_nan = greater::<T>(zero, is_nan);
-    }
+    let below_infinity = narrow_signed::<T>(&lanes.below_infinity, part);
+    let is_infinite = equal::<T>(below_infinity, zero);
+    let is_nan = if T::BITS == 8 { below_infinity } else { greater::<T>(zero, below_infinity) };
     let is_zero = equal::<T>(index, zero);
+    let mut refused = zero;
+    if is_unsigned::<H>(k) {
+        // Negative values that do not become zero.
+        let finite = greater::<T>(below_infinity, zero);
+        let not_zero = _mm256_andnot_si256(is_zero, finite);
+        refused = _mm256_and_si256(greater::<T>(zero, sign), not_zero);
+    }
+    if H::HOLE.unwrap_or(k.hole) && D::PLACES_IN_HOLE {
+        let hole = equal::<T>(lesser::<T>(larger::<T>(grid, k.binade), k.hole_end), grid);
+        sums.lost = _mm256_or_si256(sums.lost, _mm256_andnot_si256(refused, hole));
+    }
     let pick = |pair: &[__m256i; 2]| _mm256_blendv_epi8(pair[0], pair[1], sign);
     let mut code = index;
     if H::UNSIGNED != Some(true) {
@@ -664,11 +665,8 @@ fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
         code = _mm256_blendv_epi8(code, pick(&k.infinite), is_infinite);
     }
     code = _mm256_blendv_epi8(code, pick(&k.nan), is_nan);
-    let mut counted_zero = is_zero;
     if is_unsigned::<H>(k) {
-        let refused = narrow_signed::<T>(&lanes.refused, part);
         code = _mm256_blendv_epi8(code, k.overflow[1], refused);
-        counted_zero = _mm256_andnot_si256(refused, is_zero);
         if D::COUNTS {
             sums.refused = subtract::<T>(sums.refused, refused);
         }
@@ -678,15 +676,16 @@ fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
         sums.negative_infinite = subtract::<T>(sums.negative_infinite, negative);
     }
     if D::COUNTS {
-        sums.top = subtract::<T>(sums.top, top);
+        sums.top = subtract::<T>(sums.top, _mm256_andnot_si256(refused, top));
         sums.infinite = subtract::<T>(sums.infinite, is_infinite);
-        sums.zero = subtract::<T>(sums.zero, counted_zero);
+        sums.zero = subtract::<T>(sums.zero, is_zero);
         sums.nan += count::<T>(is_nan);
         let less_one = narrow_signed::<T>(&lanes.less_one, part);
         sums.exact_zero += count::<T>(if T::BITS == 8 { less_one } else { greater::<T>(zero, less_one) });
     }
     if D::NEARNESS {
-        sums.least_index = lesser::<T>(sums.least_index, add::<T>(grid, ones()));
+        let less_one = _mm256_or_si256(add::<T>(grid, ones()), refused);
+        sums.least_index = lesser::<T>(sums.least_index, less_one);
     }
     in_order::<T>(code)
 }

@@ -11,13 +11,11 @@ use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
 use crate::arch::machine::Avx2;
-use crate::arch::machine::avx2::encode::{
-    BLOCK, Constants, Eights, Lanes, Sums, finish_all, inexact_magnitude, is_unsigned, refuse_beyond,
-};
+use crate::arch::machine::avx2::encode::{BLOCK, Constants, Eights, Lanes, Sums, finish_all, looked_at};
 use crate::arch::machine::avx2::lanes::{STEP, Source, Target, store, words};
 use crate::arch::vectors::blocks::{Step, for_steps};
 use crate::arch::vectors::choices::{NearestEven, RandomFlags, Rare, Shape, fit, with_shape};
-use crate::plan::encode::{EncodePlan, SubnormalGrid};
+use crate::plan::encode::EncodePlan;
 use crate::plan::tally::Tally;
 
 /// Encodes a slice with a word for each element, of which the upper bits that `mask` has are used.
@@ -108,8 +106,6 @@ struct Rounding {
     last_below: __m256i,
     binade: __m256i,
     hole_end: __m256i,
-    /// The last place that becomes zero.
-    last_zero: __m256i,
 }
 
 impl Rounding {
@@ -135,7 +131,6 @@ impl Rounding {
             last_below: words(binade - 1),
             binade: words(binade),
             hole_end: words(2 * binade),
-            last_zero: words(if plan.low == SubnormalGrid::Flush { binade - 1 } else { 0 }),
         }
     }
 }
@@ -211,14 +206,9 @@ fn step<S: Source, T: Target, H: Shape>(
             let random: &[u32; 8] = &random.as_chunks().0[2 * pair + i];
             // SAFETY: the reference is to 32 readable bytes.
             let word = unsafe { _mm256_loadu_si256(random.as_ptr().cast()) };
-            let mut exact;
+            let exact;
             (*place, exact) = round::<H>(capped, _mm256_and_si256(word, r.mask), k, r);
-            if is_unsigned::<H>(k) {
-                eights.refused[i] = refuse_beyond(r.last_zero, *place, x, magnitude, k);
-                *place = _mm256_andnot_si256(eights.refused[i], *place);
-                exact = _mm256_or_si256(exact, eights.refused[i]);
-            }
-            sums.least_inexact = _mm256_min_epu32(sums.least_inexact, inexact_magnitude(exact, capped));
+            sums.see_exactness::<H>(exact, looked_at::<H>(x, magnitude, k), k);
         }
         lanes.narrow(pair, &eights);
         *half = _mm256_packus_epi32(index[0], index[1]);
