@@ -109,6 +109,18 @@ fn matmul_blocks() -> Kernel {
     })
 }
 
+/// The products of one row with 64 of 64 places, a scale for each block of 32.
+fn matvec_blocks() -> Kernel {
+    let format = format("e4m3fn");
+    let dot = Dot::new(&format, &format, Accumulate::F32).unwrap();
+    let (x, codes, scales) = (data::codes(64), data::codes(64 * 64), [0.75; 64 * 2]);
+    let mut products = [0.0; 64];
+    Box::new(move || {
+        let scales = [Scales::Blocks(32, black_box(&scales[..2])), Scales::Blocks(32, black_box(&scales))];
+        dot.matmul_f32([black_box(&x), &codes], 64, scales, black_box(&mut products));
+    })
+}
+
 /// Groups of 32 with scales of powers of two, as MXFP8 has them.
 fn blocks(name: &str) -> Kernel {
     let format = format(name);
@@ -165,6 +177,7 @@ const KERNELS: &[Named] = &[
     ("dot-exact", || dot(Accumulate::Exact)),
     ("matmul-hopper", matmul),
     ("matmul-blocks", matmul_blocks),
+    ("matvec-blocks", matvec_blocks),
     ("cells", cells),
 ];
 
