@@ -23,9 +23,21 @@ const MAX_LINEAR: u64 = 24;
 pub(crate) struct KappaPicture<'a> {
     title: String,
     subtitle: String,
+    operand: &'a str,
     profile: &'a Profile,
     /// The most steps on the axis.
     most: u64,
+}
+
+/// More steps than this are written as a power of two.
+const MAX_WRITTEN: u64 = 9999;
+
+fn tick(steps: u64) -> String {
+    if steps > MAX_WRITTEN && steps.is_power_of_two() {
+        format!("2^{}", steps.ilog2())
+    } else {
+        words::count(steps)
+    }
 }
 
 /// Runs of the profile from the first to the last, and where they are drawn.
@@ -37,9 +49,10 @@ struct Panel {
 }
 
 impl<'a> KappaPicture<'a> {
-    pub(crate) fn new(title: String, subtitle: String, profile: &'a Profile) -> Self {
+    /// The picture of a profile along the operand of this name.
+    pub(crate) fn new(title: String, subtitle: String, operand: &'a str, profile: &'a Profile) -> Self {
         let steps = profile.worst().iter().filter_map(|kappa| kappa.steps());
-        Self { title, subtitle, profile, most: steps.max().unwrap_or(0).max(1) }
+        Self { title, subtitle, operand, profile, most: steps.max().unwrap_or(0).max(1) }
     }
 
     /// The picture as SVG text.
@@ -94,7 +107,7 @@ impl<'a> KappaPicture<'a> {
         text(area, "steps", (LEFT - 8, TOP - 6), 11.5, INK, HPos::Right)?;
         let panels = self.panels();
         for steps in self.ticks() {
-            text(area, &words::count(steps), (LEFT - 8, self.y_of(steps)), 10.0, FAINT, HPos::Right)?;
+            text(area, &tick(steps), (LEFT - 8, self.y_of(steps)), 10.0, FAINT, HPos::Right)?;
             for panel in &panels {
                 let y = self.y_of(steps);
                 line(area, (panel.left, y), (panel.right, y), GRID)?;
@@ -103,7 +116,7 @@ impl<'a> KappaPicture<'a> {
         for panel in &panels {
             self.draw_panel(area, panel)?;
         }
-        let name = format!("operand ({})", self.format());
+        let name = format!("{} ({})", self.operand, self.format());
         text(area, &name, (i32::midpoint(LEFT, RIGHT), BOTTOM + 38), 11.5, INK, HPos::Center)?;
         if self.profile.worst().iter().any(|kappa| kappa.steps().is_none()) {
             let y = BOTTOM + 62;

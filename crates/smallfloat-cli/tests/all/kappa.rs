@@ -136,6 +136,13 @@ fn pictures_are_whole_files() {
         svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>") && svg.contains("operand (bfloat16)")
     );
     kappa(&[EXP, "--variant", "flush-zero", "--plot", path]).assert().code(1).stderr(contains("--overwrite"));
+    // Many steps, along an operand with a name.
+    let sum = "Dot<2, e2m1fn, e2m1fn, exact>";
+    kappa(&[sum, "--variant", "fused:k=2,fraction=2", "--operand", "3", "--plot", path, "--overwrite"])
+        .assert()
+        .success();
+    let svg = std::fs::read_to_string(path).expect("a picture");
+    assert!(["2^28", "y0 (e2m1fn)"].into_iter().all(|label| svg.contains(label)), "{svg}");
     // Nothing differs: the picture is empty, not missing.
     kappa(&[EXP, "--variant", "exact", "--plot", path, "--overwrite"]).assert().success();
 }

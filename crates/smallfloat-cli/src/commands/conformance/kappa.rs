@@ -122,7 +122,10 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         (None, None) => bail!("give --variant or --vectors; `smallfloat kappa` lists the variants"),
     };
     if let (Some(path), Some(profile)) = (&args.plot, findings.gauge.profile()) {
-        let picture = KappaPicture::new(findings.operation.to_string(), findings.summary(), profile);
+        let fields = findings.operation.fields();
+        let operand = fields.map_or("operand", |fields| &fields[findings.gauge.covered_operand()].name);
+        let title = findings.operation.to_string();
+        let picture = KappaPicture::new(title, findings.summary(), operand, profile);
         write_file_durably(path, picture.svg()?.as_bytes(), args.overwrite)?;
     }
     if args.json {
