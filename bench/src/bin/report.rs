@@ -222,7 +222,12 @@ fn products(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     let width = length / columns;
     let codes: Vec<u8> = data::codes(length).into_iter().map(|code| code & 0xbf).collect();
     let (weights, vector) = (&codes[..columns * width], &codes[..width]);
-    let mut products = vec![0.0; columns];
+    let [mut products, mut of_32, mut of_16] = std::array::from_fn(|_| vec![0.0; columns]);
+    let scales = vec![0.75; columns * width / 16];
+    let blocks = |size: usize| {
+        let (x, y) = (&scales[..width / size], &scales[..columns * width / size]);
+        [Scales::Blocks(size, black_box(x)), Scales::Blocks(size, black_box(y))]
+    };
     let mut cases = vec![
         Case::new(READ, READ, || {
             black_box(limits::read_two_u8(
@@ -232,6 +237,12 @@ fn products(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
         }),
         Case::new("a vector by a matrix of weights", READ, || {
             dot.matmul_f32([black_box(vector), black_box(weights)], width, one, black_box(&mut products));
+        }),
+        Case::new("a vector by a matrix, a scale for each block of 32", READ, || {
+            dot.matmul_f32([black_box(vector), black_box(weights)], width, blocks(32), black_box(&mut of_32));
+        }),
+        Case::new("a vector by a matrix, a scale for each block of 16", READ, || {
+            dot.matmul_f32([black_box(vector), black_box(weights)], width, blocks(16), black_box(&mut of_16));
         }),
     ];
     time(&mut cases, rounds, 1e-3);
