@@ -22,8 +22,8 @@ pub const fn subtract(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
 /// Returns x · y. 0 · ∞ is NaN.
 #[inline]
 pub const fn multiply(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
-    let (product, scale) = multiply_exact(semantics.operand(x), semantics.operand(y));
-    Outcome::new(product.scaled(scale))
+    // An exponent that fits lies as far beyond every format as one that does not.
+    Outcome::new(multiply_exact(semantics.operand(x), semantics.operand(y)).0)
 }
 
 /// Returns x · y + z, rounded once.
