@@ -373,7 +373,8 @@ fn by_vectors(
     let done = if blocks > 1 { machine.blocks_with_vector(length, size) } else { 0 };
     let few = match (blocks, done) {
         (1, _) => FEW,
-        (_, 0) => 1,
+        // Without a kernel for these blocks, panels take less time, and less memory for scales.
+        (_, 0) => 0,
         _ => TILE_ROWS - 1,
     };
     if rows > few {
