@@ -96,8 +96,11 @@ pub enum Error {
         formats: [smallfloat::Format; 2],
     },
     /// A name that no level has.
-    #[error("no level has this name: portable, neon, avx2 or avx512")]
-    Level,
+    #[error("unknown level `{name}`: write portable, neon, avx2 or avx512")]
+    Level {
+        /// The name.
+        name: smallfloat::Snippet,
+    },
 }
 
 /// What an unknown name of an accumulator was meant to be, or can be.

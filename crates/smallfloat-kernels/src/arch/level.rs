@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use smallfloat::Snippet;
+
 use crate::arch::{Kernels, Machine};
 use crate::error::Error;
 
@@ -103,7 +105,7 @@ impl FromStr for Level {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let named = |level: &Self| level.name().eq_ignore_ascii_case(text);
-        Self::ALL.iter().copied().find(named).ok_or(Error::Level)
+        Self::ALL.iter().copied().find(named).ok_or_else(|| Error::Level { name: Snippet::new(text) })
     }
 }
 
@@ -119,7 +121,8 @@ mod tests {
         assert_eq!("Neon".parse::<Level>().ok(), Some(Level::Neon));
         assert_eq!("AVX2".parse::<Level>().ok(), Some(Level::Avx2));
         assert_eq!("Avx512".parse::<Level>().ok(), Some(Level::Avx512));
-        assert_eq!("avx9".parse::<Level>().ok(), None);
+        let unknown = "avx9".parse::<Level>().map_err(|error| error.to_string());
+        assert_eq!(unknown, Err("unknown level `avx9`: write portable, neon, avx2 or avx512".to_owned()));
     }
 
     #[test]
