@@ -442,9 +442,10 @@ impl Snippet {
     }
 
     /// Returns the text, cut to 48 bytes.
+    #[expect(clippy::missing_panics_doc, reason = "`new` cuts between characters")]
     pub fn as_str(&self) -> &str {
-        // It is cut between characters.
-        core::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
+        let text = core::str::from_utf8(&self.bytes[..usize::from(self.length)]);
+        text.expect("cut between characters")
     }
 }
 
