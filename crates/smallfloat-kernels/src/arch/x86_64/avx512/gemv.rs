@@ -20,8 +20,6 @@ pub(crate) fn products_with_vector(
     stride: usize,
     sums: &mut [f32],
 ) {
-    let last = sums.len().checked_sub(1).map_or(0, |last| last * stride + vector.len());
-    assert!(last <= rows.len(), "a row of the vector's length for each sum");
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
         match plan.signs {
