@@ -209,7 +209,7 @@ pub enum Error {
     },
     /// A unit of which no coverage is counted.
     #[error(
-        "{unit}: coverage is counted of functions of formats, and not of lists of values and sums of products"
+        "{unit}: coverage is counted of functions of formats and of lists of values, and not of sums of products"
     )]
     NoBins {
         /// The operation.

@@ -1,7 +1,7 @@
 //! How much of a unit vectors reach: bins of crosses of features, counted over files, with what is
 //! unreachable left out, so that 100 % means 100 %.
 //!
-//! A [`Coverage`] is made for a [`UnitUnderTest`](crate::vectors::UnitUnderTest) (a
+//! A [`Coverage`] is made for a [`VectorUnit`](crate::vectors::VectorUnit) (a
 //! [`UnitCoverage`] for one with ports), takes vectors from any number of files and the JSON of
 //! earlier runs, and lists the bins that are missing, with operands that reach them.
 //!
@@ -22,12 +22,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod blocks;
-mod corners;
+mod functions;
+mod lists;
 mod model;
-mod reach;
-mod results;
-mod search;
 mod settings;
 mod stored;
 mod systemverilog;

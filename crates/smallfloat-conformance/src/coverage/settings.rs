@@ -9,13 +9,13 @@ use crate::coverage::stored::{TITLE, head, header_in};
 use crate::coverage::tally::Coverage;
 use crate::error::Error;
 use crate::vectors::ports::Settings;
-use crate::vectors::{CheckOptions, OperandFile, UnitUnderTest, VectorPlan};
+use crate::vectors::{CheckOptions, OperandFile, UnitUnderTest, VectorPlan, VectorUnit};
 
 /// The coverage of a unit: of one without ports a [`Coverage`], of others one for each setting of
 /// the ports, so that 100 % is every bin at every setting.
 #[derive(Clone, Debug)]
 pub struct UnitCoverage {
-    unit: UnitUnderTest,
+    unit: VectorUnit,
     /// One for each setting, in their order.
     settings: Vec<Coverage>,
 }
@@ -25,22 +25,27 @@ impl UnitCoverage {
     ///
     /// # Errors
     /// None for units that exist; the signature is that of evaluating.
-    pub fn new(unit: UnitUnderTest) -> Result<Self, Error> {
-        let units = unit.settings().map_or(std::slice::from_ref(&unit), Settings::units);
-        let settings = parallel_map(units.len(), |at| Coverage::new(units[at].clone()));
-        let settings: Result<Vec<_>, Error> = settings.into_iter().collect();
-        Ok(Self { settings: settings?, unit })
+    pub fn new(unit: impl Into<VectorUnit>) -> Result<Self, Error> {
+        let unit = unit.into();
+        let settings = match settings_of(&unit).map(Settings::units) {
+            None => vec![Coverage::new(unit.clone())?],
+            Some(units) => {
+                let settings = parallel_map(units.len(), |at| Coverage::new(&units[at]));
+                settings.into_iter().collect::<Result<_, Error>>()?
+            }
+        };
+        Ok(Self { unit, settings })
     }
 
     /// Returns the unit.
-    pub fn unit(&self) -> &UnitUnderTest {
+    pub fn unit(&self) -> &VectorUnit {
         &self.unit
     }
 
     /// Returns the values of the ports, and the coverage where they have them; without values for a
     /// unit without ports.
     pub fn settings(&self) -> impl Iterator<Item = (Vec<u64>, &Coverage)> {
-        let codes = |at| self.unit.settings().map(|settings| settings.codes(at)).unwrap_or_default();
+        let codes = |at| settings_of(&self.unit).map(|settings| settings.codes(at)).unwrap_or_default();
         self.settings.iter().enumerate().map(move |(at, coverage)| (codes(at), coverage))
     }
 
@@ -49,7 +54,7 @@ impl UnitCoverage {
     /// # Errors
     /// A unit with ports.
     pub fn single(&self) -> Result<&Coverage, Error> {
-        if self.unit.settings().is_none() {
+        if settings_of(&self.unit).is_none() {
             return Ok(&self.settings[0]);
         }
         let problem = "a covergroup has the bins of one setting: name the unit without ports".into();
@@ -99,13 +104,13 @@ impl UnitCoverage {
     /// Lines that are not understood, with their numbers; a setting that the unit does not have; a
     /// file of another unit; no vector at all.
     pub fn read(&mut self, input: impl Read, options: &CheckOptions) -> Result<(), Error> {
-        let options = CheckOptions { unit: Some((&self.unit).into()), ..options.clone() };
+        let options = CheckOptions { unit: Some(self.unit.clone()), ..options.clone() };
         self.read_file(OperandFile::open(input, &options)?)
     }
 
     fn read_file(&mut self, file: OperandFile<impl Read>) -> Result<(), Error> {
         let (unit, coverages) = (&self.unit, &mut self.settings);
-        let Some(settings) = unit.settings() else {
+        let Some(settings) = settings_of(unit) else {
             return file.read(|operands| coverages[0].count_lines(operands));
         };
         let (width, ports) = (unit.operands().len(), settings.fields.len());
@@ -138,7 +143,7 @@ impl UnitCoverage {
     /// Returns all counts as JSON: of a unit without ports those of its [`Coverage`], else a list
     /// of these.
     pub fn to_json(&self) -> Value {
-        if self.unit.settings().is_none() {
+        if settings_of(&self.unit).is_none() {
             return self.settings[0].to_json();
         }
         let settings = self.settings().map(|(codes, coverage)| {
@@ -171,7 +176,7 @@ impl UnitCoverage {
     /// # Errors
     /// JSON that is not a coverage's.
     pub fn of_json(json: &Value) -> Result<Self, Error> {
-        let mut coverage = Self::new(header_in(json)?.unit()?.into_function()?)?;
+        let mut coverage = Self::new(header_in(json)?.unit()?)?;
         coverage.merge_json(json)?;
         Ok(coverage)
     }
@@ -205,4 +210,9 @@ impl UnitCoverage {
         self.settings = merged;
         Ok(())
     }
+}
+
+/// What the ports of a unit choose among, if it has some.
+fn settings_of(unit: &VectorUnit) -> Option<&Settings> {
+    unit.function().and_then(UnitUnderTest::settings)
 }

@@ -1,22 +1,22 @@
 //! Coverage as JSON, and read back to be merged.
 
 use serde_json::{Value, json};
-use smallfloat::Preset;
+use smallfloat::{FlagPolicy, Preset};
 
 use crate::coverage::tally::{Bin, Coverage};
 use crate::error::Error;
-use crate::vectors::{UnitUnderTest, VectorHeader};
+use crate::vectors::{VectorHeader, VectorUnit};
 
 /// What the JSON of a coverage is called, with the version of its crosses.
 pub(super) const TITLE: &str = "smallfloat coverage 1";
 
 /// What the JSON of a coverage begins with.
-pub(super) fn head(unit: &UnitUnderTest) -> Value {
+pub(super) fn head(unit: &VectorUnit) -> Value {
     json!({
         "title": TITLE,
-        "operation": unit.operation().to_string(),
+        "operation": unit.to_string(),
         "preset": unit.preset().map(Preset::name),
-        "flag_policy": unit.flag_policy().to_string(),
+        "flag_policy": unit.flag_policy().as_ref().map(FlagPolicy::to_string),
     })
 }
 
@@ -39,7 +39,7 @@ impl Coverage {
     /// to be reachable.
     pub fn to_json(&self) -> Value {
         let codes = |operands: &[u64]| -> Vec<String> {
-            let fields = self.unit.operands();
+            let fields = self.unit().operands();
             fields
                 .iter()
                 .zip(operands)
@@ -64,7 +64,7 @@ impl Coverage {
             })
             .collect();
         let (hit, reachable) = self.total();
-        let mut all = head(&self.unit);
+        let mut all = head(self.unit());
         for (key, value) in [
             ("exhaustive", json!(self.is_exhaustive())),
             ("vectors", json!(self.vectors)),
@@ -83,7 +83,7 @@ impl Coverage {
     /// # Errors
     /// JSON that is not a coverage's.
     pub fn of_json(json: &Value) -> Result<Self, Error> {
-        let mut coverage = Self::new(header_in(json)?.unit()?.into_function()?)?;
+        let mut coverage = Self::new(header_in(json)?.unit()?)?;
         coverage.merge_json(json)?;
         Ok(coverage)
     }
@@ -98,13 +98,17 @@ impl Coverage {
         if text("title") != Some(TITLE) {
             return Err(wrong("not the JSON of `vectors cover --json`"));
         }
-        let (operation, policy) = (text("operation"), text("flag_policy"));
-        let (own, own_policy) = (self.unit.operation().to_string(), self.unit.flag_policy().to_string());
-        if operation != Some(&own) || policy != Some(&own_policy) {
-            let (operation, policy) = (operation.unwrap_or("nothing"), policy.unwrap_or("no"));
-            return Err(wrong(&format!(
-                "it is of {operation} with {policy} flags, not of {own} with {own_policy} flags"
-            )));
+        let named = |operation: Option<&str>, policy: Option<&str>| {
+            let flags = policy.map(|policy| format!(" with {policy} flags")).unwrap_or_default();
+            format!("{}{flags}", operation.unwrap_or("nothing"))
+        };
+        let policy = self.unit().flag_policy().map(|policy| policy.to_string());
+        let (given, own) = (
+            named(text("operation"), text("flag_policy")),
+            named(Some(&self.unit().to_string()), policy.as_deref()),
+        );
+        if given != own {
+            return Err(wrong(&format!("it is of {given}, not of {own}")));
         }
         let list = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned();
         let crosses = list(json, "crosses").ok_or_else(|| wrong("`crosses` is missing"))?;
@@ -112,14 +116,14 @@ impl Coverage {
         for cross in &crosses {
             let name = cross.get("name").and_then(Value::as_str);
             let name = name.ok_or_else(|| wrong("a cross has no `name`"))?;
-            let at = self.model.crosses.iter().position(|known| known.name == name);
+            let at = self.subject.crosses().iter().position(|known| known.name == name);
             let at = at.ok_or_else(|| wrong(&format!("no cross is called `{name}` here")))?;
             let missing = |key: &str| wrong(&format!("{name} has no `{key}`"));
             let reached = cross.get("reached").and_then(Value::as_array).ok_or_else(|| missing("reached"))?;
             for bin in reached {
                 let words = bin.get("bin").and_then(Value::as_array).ok_or_else(|| missing("bin"))?;
                 let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-                let place = self.model.crosses[at].named(&words);
+                let place = self.subject.crosses()[at].named(&words);
                 let place =
                     place.ok_or_else(|| wrong(&format!("{name} has no bin `{}`", words.join(", "))))?;
                 let hits = bin.get("hits").and_then(Value::as_u64).ok_or_else(|| missing("hits"))?;

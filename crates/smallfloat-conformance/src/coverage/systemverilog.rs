@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Read;
 
-use crate::coverage::reach::{Probe, Reach};
+use crate::coverage::model::cross::Cross;
+use crate::coverage::model::reach::Reach;
 use crate::coverage::tally::Coverage;
 use crate::error::Error;
 use crate::vectors::{CheckOptions, OperandFile};
@@ -16,6 +17,11 @@ use crate::vectors::{CheckOptions, OperandFile};
 /// A word of so many bits holds each value below `values`, and one more for none of them.
 fn bits(values: usize) -> usize {
     (values + 1).next_power_of_two().ilog2() as usize
+}
+
+/// The bins of a cross of which a vector is in one; of a cross of lanes, those of one lane.
+fn of_lane(cross: &Cross) -> usize {
+    cross.size() / cross.lanes()
 }
 
 /// A name that SystemVerilog takes.
@@ -47,7 +53,7 @@ fn identifier(words: &[&str]) -> String {
 impl Coverage {
     /// The bits of a word of bins.
     fn sample_bits(&self) -> usize {
-        self.model.crosses.iter().map(|cross| bits(cross.size())).sum()
+        self.subject.crosses().iter().map(|cross| cross.lanes() * bits(of_lane(cross))).sum()
     }
 
     /// Returns a SystemVerilog module with a covergroup of all bins that can be reached. It samples
@@ -56,10 +62,12 @@ impl Coverage {
         let mut text = String::new();
         let width = self.sample_bits();
         let (_, reachable) = self.total();
+        let flags = self.unit().flag_policy().map(|policy| format!(" with {policy} flags"));
+        let flags = flags.unwrap_or_default();
         // Writing to a string cannot fail.
         let _ = write!(
             text,
-            "// Coverage of {} with {} flags: {reachable} bins.\n\
+            "// Coverage of {}{flags}: {reachable} bins.\n\
              // Made by `smallfloat vectors cover --systemverilog`. `reached` is a word of its `--samples` for the\n\
              // vector whose result is there when `valid` is high.\n\
              module smallfloat_coverage (\n    \
@@ -69,29 +77,32 @@ impl Coverage {
              );\n    \
                  covergroup unit_coverage @(posedge clock iff valid);\n        \
                      option.per_instance = 1;\n",
-            self.unit.operation(),
-            self.unit.flag_policy(),
+            self.unit(),
             width - 1,
         );
         let mut below = width;
-        for (at, cross) in self.model.crosses.iter().enumerate() {
-            let count = bits(cross.size());
-            let (top, low) = (below - 1, below - count);
-            below = low;
+        for (cross, status) in self.subject.crosses().iter().zip(&self.reached.status) {
+            let (count, size) = (bits(of_lane(cross)), of_lane(cross));
             let axes: Vec<&str> = cross.axes.iter().map(|axis| axis.name.as_str()).collect();
             let _ = writeln!(text, "\n        // {}: {}", axes.join(" x "), cross.about);
-            let name = identifier(&[&cross.name]);
-            let _ = writeln!(text, "        {name}_bins: coverpoint reached[{top}:{low}] {{");
-            let mut seen = HashSet::new();
-            let reachable = self.reached.status[at].iter().enumerate();
-            for (bin, _) in reachable.filter(|(_, reach)| **reach == Reach::Reachable) {
-                let mut name = identifier(&cross.words(bin));
-                if !seen.insert(name.clone()) {
-                    name = format!("{name}_{bin}");
+            for (lane, status) in status.chunks(size).enumerate() {
+                let (top, low) = (below - 1, below - count);
+                below = low;
+                let mut name = vec![cross.name.as_str()];
+                name.extend(cross.lane_words().map(|words| words[lane].as_str()));
+                let name = identifier(&name);
+                let _ = writeln!(text, "        {name}_bins: coverpoint reached[{top}:{low}] {{");
+                let mut seen = HashSet::new();
+                let reachable = status.iter().enumerate();
+                for (bin, _) in reachable.filter(|(_, reach)| **reach == Reach::Reachable) {
+                    let mut name = identifier(&cross.words(lane * size + bin));
+                    if !seen.insert(name.clone()) {
+                        name = format!("{name}_{bin}");
+                    }
+                    let _ = writeln!(text, "            bins {name} = {{{count}'d{bin}}};");
                 }
-                let _ = writeln!(text, "            bins {name} = {{{count}'d{bin}}};");
+                text.push_str("        }\n");
             }
-            text.push_str("        }\n");
         }
         text.push_str("    endgroup\n\n    unit_coverage coverage = new;\nendmodule\n");
         text
@@ -108,19 +119,21 @@ impl Coverage {
         options: &CheckOptions,
         mut deliver: impl FnMut(&str),
     ) -> Result<(), Error> {
-        let options = CheckOptions { unit: Some((&self.unit).into()), ..options.clone() };
+        let options = CheckOptions { unit: Some(self.unit().clone()), ..options.clone() };
         let file = OperandFile::open(input, &options)?;
-        let probe = Probe { unit: &self.unit, model: &self.model };
-        let width = self.unit.operands().len();
+        let width = self.subject.width();
         let digits = self.sample_bits().div_ceil(4);
         let mut values = Vec::new();
         file.read(|operands| {
             let mut text = String::new();
             for operands in operands.chunks_exact(width) {
                 // All ones: in no bin.
-                let mut bins: Vec<usize> =
-                    self.model.crosses.iter().map(|cross| (1 << bits(cross.size())) - 1).collect();
-                probe.bins(operands, &mut values, |at, bin| bins[at] = bin);
+                let none = |cross: &Cross| vec![(1 << bits(of_lane(cross))) - 1; cross.lanes()];
+                let mut bins: Vec<Vec<usize>> = self.subject.crosses().iter().map(none).collect();
+                self.subject.bins(operands, &mut values, |at, bin| {
+                    let size = of_lane(&self.subject.crosses()[at]);
+                    bins[at][bin / size] = bin % size;
+                });
                 text.push_str(&self.word(&bins, digits));
                 text.push('\n');
             }
@@ -129,10 +142,11 @@ impl Coverage {
     }
 
     /// Bins one after the other, the first at the top.
-    fn word(&self, bins: &[usize], digits: usize) -> String {
+    fn word(&self, bins: &[Vec<usize>], digits: usize) -> String {
         let mut binary = vec![false; 4 * digits - self.sample_bits()];
-        for (cross, bin) in self.model.crosses.iter().zip(bins) {
-            binary.extend((0..bits(cross.size())).rev().map(|bit| bin >> bit & 1 == 1));
+        for (cross, bins) in self.subject.crosses().iter().zip(bins) {
+            let count = bits(of_lane(cross));
+            binary.extend(bins.iter().flat_map(|bin| (0..count).rev().map(move |bit| bin >> bit & 1 == 1)));
         }
         let digit = |nibble: &[bool]| nibble.iter().fold(0, |sum, bit| 2 * sum + u32::from(*bit));
         binary.chunks(4).map(|nibble| char::from_digit(digit(nibble), 16).expect("four bits")).collect()
@@ -178,6 +192,6 @@ mod tests {
         for name in ["normal__positive__tie__even", "x_normal__x_positive__y_normal__y_positive"] {
             assert!(reached.contains(&name), "{name} is not among {reached:?}");
         }
-        assert_eq!(reached.len(), coverage.model.crosses.len(), "{reached:?}");
+        assert_eq!(reached.len(), coverage.subject.crosses().len(), "{reached:?}");
     }
 }

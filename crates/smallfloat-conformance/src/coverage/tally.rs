@@ -1,22 +1,23 @@
 //! [`Coverage`]: bins with how often vectors reached them.
 
 use std::io::Read;
+use std::sync::Arc;
 
-use smallfloat::ops::Operation;
-use smallfloat::p3109::{BlockFunction, Function};
 use smallfloat_kernels::parallel_fold;
 
-use crate::coverage::model::{Cross, Model};
-use crate::coverage::reach::{Probe, Reach, Reached};
+use crate::coverage::functions::Function;
+use crate::coverage::lists::ListConversion;
+use crate::coverage::model::cross::Cross;
+use crate::coverage::model::reach::{Reach, Reached};
+use crate::coverage::model::subject::Subject;
 use crate::error::Error;
-use crate::vectors::{CheckOptions, OperandFile, UnitUnderTest, VectorPlan};
+use crate::vectors::{CheckOptions, OperandFile, VectorPlan, VectorUnit};
 
 /// The coverage of a unit: which bins there are, which of them can be reached, and how often
 /// vectors reached each.
 #[derive(Clone, Debug)]
 pub struct Coverage {
-    pub(super) unit: UnitUnderTest,
-    pub(super) model: Model,
+    pub(super) subject: Arc<dyn Subject>,
     pub(super) reached: Reached,
     /// Of each cross, of each bin.
     pub(super) hits: Vec<Vec<u64>>,
@@ -48,28 +49,21 @@ impl Coverage {
     ///
     /// # Errors
     /// A unit with ports, whose coverage is a [`UnitCoverage`](crate::coverage::UnitCoverage).
-    pub fn new(unit: UnitUnderTest) -> Result<Self, Error> {
-        if unit.ports().is_some() {
-            let problem = "bins are those of one setting: name the unit without ports".to_owned();
-            return Err(Error::Ports { problem });
-        }
-        let has_poles = match unit.operation().function() {
-            Function::Numeric(operation)
-            | Function::Scaled(operation)
-            | Function::Block(BlockFunction::Elementwise(operation)) => {
-                matches!(operation, Operation::Divide | Operation::Recip) || !operation.is_basic()
+    pub fn new(unit: impl Into<VectorUnit>) -> Result<Self, Error> {
+        let subject: Arc<dyn Subject> = match &unit.into() {
+            VectorUnit::Function(unit) => Arc::new(Function::new(unit)?),
+            VectorUnit::Fixed(unit) if unit.dot_product().is_some() => {
+                return Err(Error::NoBins { unit: unit.to_string() });
             }
-            _ => false,
+            VectorUnit::Fixed(unit) => Arc::new(ListConversion::new(unit)),
         };
-        let model = Model::new(unit.features(), has_poles);
-        let reached = Reached::new(&unit, &model)?;
-        let hits = model.crosses.iter().map(|cross| vec![0; cross.size()]).collect();
-        Ok(Self { unit, model, reached, hits, vectors: 0 })
+        let reached = Reached::new(&*subject)?;
+        Ok(Self { hits: subject.counts(0), subject, reached, vectors: 0 })
     }
 
     /// Returns the unit.
-    pub fn unit(&self) -> &UnitUnderTest {
-        &self.unit
+    pub fn unit(&self) -> &VectorUnit {
+        self.subject.unit()
     }
 
     /// Returns how many vectors were counted.
@@ -84,7 +78,7 @@ impl Coverage {
 
     /// Returns the crosses.
     pub fn crosses(&self) -> impl Iterator<Item = CrossCoverage<'_>> {
-        (0..self.model.crosses.len()).map(|at| CrossCoverage { of: self, at })
+        (0..self.subject.crosses().len()).map(|at| CrossCoverage { of: self, at })
     }
 
     /// Counts a vector.
@@ -92,13 +86,12 @@ impl Coverage {
     /// # Errors
     /// Operands of another number.
     pub fn count(&mut self, operands: &[u64]) -> Result<(), Error> {
-        let (given, expected) = (operands.len(), self.unit.operands().len());
+        let (given, expected) = (operands.len(), self.subject.width());
         if given != expected {
             return Err(Error::Count { what: "operands", given, expected });
         }
         let (hits, mut values) = (&mut self.hits, Vec::new());
-        let probe = Probe { unit: &self.unit, model: &self.model };
-        probe.bins(operands, &mut values, |at, bin| hits[at][bin] += 1);
+        self.subject.bins(operands, &mut values, |at, bin| hits[at][bin] += 1);
         self.vectors += 1;
         self.take_in_news();
         Ok(())
@@ -122,7 +115,7 @@ impl Coverage {
     /// # Errors
     /// Lines that are not understood, with their numbers; a file of another unit; no vector at all.
     pub fn read(&mut self, input: impl Read, options: &CheckOptions) -> Result<u64, Error> {
-        let options = CheckOptions { unit: Some((&self.unit).into()), ..options.clone() };
+        let options = CheckOptions { unit: Some(self.unit().clone()), ..options.clone() };
         self.read_file(OperandFile::open(input, &options)?)
     }
 
@@ -134,19 +127,17 @@ impl Coverage {
 
     /// Counts vectors whose operands stand one after the other.
     pub(super) fn count_lines(&mut self, operands: &[u64]) {
-        let width = self.unit.operands().len();
-        let (unit, model) = (&self.unit, &self.model);
-        let none = || -> Vec<Vec<u64>> { model.crosses.iter().map(|cross| vec![0; cross.size()]).collect() };
+        let (subject, width) = (&self.subject, self.subject.width());
         let chunks: Vec<_> = operands.chunks(width << 12).collect();
         let count = |mut hits: Vec<Vec<u64>>, chunk: u64| {
-            let (probe, mut values) = (Probe { unit, model }, Vec::new());
+            let mut values = Vec::new();
             let chunk = chunks[usize::try_from(chunk).expect("a chunk's number")];
             for operands in chunk.chunks_exact(width) {
-                probe.bins(operands, &mut values, |at, bin| hits[at][bin] += 1);
+                subject.bins(operands, &mut values, |at, bin| hits[at][bin] += 1);
             }
             hits
         };
-        let counted = parallel_fold(chunks.len() as u64, none, count, sum);
+        let counted = parallel_fold(chunks.len() as u64, || subject.counts(0), count, sum);
         self.hits = sum(std::mem::take(&mut self.hits), counted);
         self.vectors += (operands.len() / width) as u64;
         self.take_in_news();
@@ -167,11 +158,10 @@ impl Coverage {
     /// those before it do not reach.
     pub fn closing(&self) -> Vec<Vec<u64>> {
         let (mut closed, mut lines, mut values) = (self.hits.clone(), Vec::new(), Vec::new());
-        let probe = Probe { unit: &self.unit, model: &self.model };
         for (at, witnesses) in self.reached.witnesses.of.iter().enumerate() {
             for (bin, witness) in witnesses.iter().enumerate() {
                 let Some(operands) = witness.as_deref().filter(|_| closed[at][bin] == 0) else { continue };
-                probe.bins(operands, &mut values, |at, bin| closed[at][bin] += 1);
+                self.subject.bins(operands, &mut values, |at, bin| closed[at][bin] += 1);
                 lines.push(operands.to_vec());
             }
         }
@@ -181,7 +171,7 @@ impl Coverage {
     /// Returns a plan with vectors for every missing bin; `None` where none is missing.
     pub fn closing_plan(&self) -> Option<VectorPlan> {
         let lines = self.closing();
-        (!lines.is_empty()).then(|| VectorPlan::of_lines("missing bins", &lines, self.unit.operands().len()))
+        (!lines.is_empty()).then(|| VectorPlan::of_lines("missing bins", &lines, self.subject.width()))
     }
 
     /// Returns how many bins were reached and how many can be, of all crosses.
@@ -210,7 +200,7 @@ fn percent(hit: usize, all: usize) -> f64 {
 
 impl<'a> CrossCoverage<'a> {
     fn cross(&self) -> &'a Cross {
-        &self.of.model.crosses[self.at]
+        &self.of.subject.crosses()[self.at]
     }
 
     /// Returns the name.

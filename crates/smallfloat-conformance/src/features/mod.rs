@@ -13,8 +13,9 @@ use smallfloat::p3109::{BlockFunction, Function, Parameter, Specialization};
 use smallfloat::{Exact, Flags, Format, Rounded, Rounding};
 
 use operands::Layout;
-pub(crate) use operands::element_values;
+pub(crate) use operands::{code_values, element_values, of_operand};
 use result::Arithmetic;
+pub(crate) use result::RoundedResult;
 
 /// The value of a feature that a vector does not have: the exponent of a NaN, the carry of a result
 /// that is not rounded.
@@ -224,6 +225,17 @@ impl Feature {
     }
 }
 
+/// A feature for each flag of a set, in the order of [`Flags::LETTERS`].
+fn of_flags(set: Flags) -> impl Iterator<Item = Feature> {
+    let flags = Flags::LETTERS.iter().zip(FLAGS).filter(move |((flag, _), _)| set.contains(*flag));
+    flags.map(|((flag, _), words)| Feature::named(Aspect::Flag(*flag), words[1], words))
+}
+
+/// The place of a feature in a list.
+pub(crate) fn find(features: &[Feature], aspect: Aspect) -> Option<usize> {
+    features.iter().position(|feature| feature.aspect == aspect)
+}
+
 /// A field of a unit, as features see it.
 #[derive(Clone, Debug)]
 pub(crate) struct OperandField {
@@ -272,11 +284,7 @@ impl FeatureSet {
         let bits = operation.flag_policy().bits;
         let flags: Vec<Flags> =
             Flags::LETTERS.iter().map(|(flag, _)| *flag).filter(|flag| bits.contains(*flag)).collect();
-        for ((flag, _), words) in Flags::LETTERS.iter().zip(FLAGS) {
-            if bits.contains(*flag) {
-                features.push(Feature::named(Aspect::Flag(*flag), words[1], words));
-            }
-        }
+        features.extend(of_flags(bits));
         Self { features, layout, arithmetic, result, flags, is_truth }
     }
 
@@ -287,7 +295,7 @@ impl FeatureSet {
 
     /// The place of a feature in the list.
     pub(crate) fn find(&self, aspect: Aspect) -> Option<usize> {
-        self.features.iter().position(|feature| feature.aspect == aspect)
+        find(&self.features, aspect)
     }
 
     /// Computes the features of a vector, in the order of the list, from its operands and the right

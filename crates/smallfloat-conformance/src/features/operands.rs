@@ -83,7 +83,7 @@ impl Layout {
         for part in &self.parts {
             match part {
                 Part::Code { at, name, format } => {
-                    features.extend(of_code(*at, format).into_iter().map(|feature| feature.of(name)));
+                    features.extend(of_operand(*at, name, format));
                 }
                 Part::Elements { at, name, .. } => {
                     let at = at.start;
@@ -130,6 +130,11 @@ impl Layout {
     }
 }
 
+/// The features of an operand that is a code, by its place and its name.
+pub(crate) fn of_operand(at: usize, name: &str, format: &Format) -> Vec<Feature> {
+    of_code(at, format).into_iter().map(|feature| feature.of(name)).collect()
+}
+
 /// The features of a code.
 fn of_code(at: usize, format: &Format) -> Vec<Feature> {
     let mut features = vec![Feature::named(Aspect::Class(at), "class", CLASSES)];
@@ -146,7 +151,8 @@ fn of_code(at: usize, format: &Format) -> Vec<Feature> {
     features
 }
 
-fn code_values(format: &Format, code: u64, values: &mut Vec<i32>) {
+/// The values of [`of_operand`]'s features.
+pub(crate) fn code_values(format: &Format, code: u64, values: &mut Vec<i32>) {
     values.push(class(format, code));
     if format.is_signed() {
         values.push(i32::from(format.sign_bit(code)));

@@ -7,7 +7,7 @@ use smallfloat::{Class, Datum, Exact, Flags, Format, Remainder, Rounding};
 use crate::features::operands::{Layout, Part, field, last_field, pattern};
 use crate::features::{
     ABSENT, AWAY, Aspect, CARRY, EFFECTIVE, Exactly, Feature, GUARD, LAST_BIT, LOW_BIT, PATTERNS, RANGES,
-    REMAINDERS, RESULT_CLASSES, SIGNS, STICKY, exact_of,
+    REMAINDERS, RESULT_CLASSES, SIGNS, STICKY, exact_of, of_flags,
 };
 
 /// The features of a result's code.
@@ -134,18 +134,7 @@ impl Arithmetic {
     }
 
     pub(super) fn features(&self, to: &Format) -> Vec<Feature> {
-        let (lowest, highest) = to.exponent_range();
-        let low = lowest - precision(to) - 1;
-        let mut features = vec![
-            Feature::number(Aspect::Exponent, "exponent", low, highest + 2),
-            Feature::named(Aspect::Remainder, "rounding", REMAINDERS),
-            Feature::named(Aspect::Guard, "guard bit", GUARD),
-            Feature::named(Aspect::Sticky, "sticky bit", STICKY),
-            Feature::named(Aspect::LastBit, "last bit", LAST_BIT),
-            Feature::named(Aspect::Away, "direction", AWAY),
-            Feature::named(Aspect::Carry, "carry", CARRY),
-            Feature::named(Aspect::Range, "range", RANGES),
-        ];
+        let mut features = of_rounding(to);
         if let Some(terms) = &self.terms {
             let far = terms.far();
             let nearest = if terms.count == 2 { -far } else { 0 };
@@ -281,6 +270,55 @@ fn leading(x: Exact) -> Option<i32> {
             Some(exponent.saturating_add(signed(significand.ilog2())))
         }
         _ => None,
+    }
+}
+
+/// The features of an exact result's rounding.
+fn of_rounding(to: &Format) -> Vec<Feature> {
+    let (lowest, highest) = to.exponent_range();
+    let low = lowest - precision(to) - 1;
+    vec![
+        Feature::number(Aspect::Exponent, "exponent", low, highest + 2),
+        Feature::named(Aspect::Remainder, "rounding", REMAINDERS),
+        Feature::named(Aspect::Guard, "guard bit", GUARD),
+        Feature::named(Aspect::Sticky, "sticky bit", STICKY),
+        Feature::named(Aspect::LastBit, "last bit", LAST_BIT),
+        Feature::named(Aspect::Away, "direction", AWAY),
+        Feature::named(Aspect::Carry, "carry", CARRY),
+        Feature::named(Aspect::Range, "range", RANGES),
+    ]
+}
+
+/// The features of a result that is rounded once, with those flags that it may raise, of a unit
+/// that is no function of formats.
+#[derive(Clone, Debug)]
+pub(crate) struct RoundedResult {
+    to: Format,
+    rounding: Rounding,
+    flags: Flags,
+}
+
+impl RoundedResult {
+    pub(crate) fn new(to: &Format, rounding: Rounding, flags: Flags) -> Self {
+        Self { to: *to, rounding, flags }
+    }
+
+    pub(crate) fn features(&self) -> Vec<Feature> {
+        let mut features = of_code(&self.to);
+        features.extend(of_rounding(&self.to));
+        features.extend(of_flags(self.flags));
+        features
+    }
+
+    /// The features of a code and its flags; `exact` is what was rounded, if anything was. Overflow
+    /// counts among the flags whether or not the unit raises it.
+    pub(crate) fn values(&self, exact: Option<Exact>, (code, flags): (u64, Flags), values: &mut Vec<i32>) {
+        code_values(&self.to, code, values);
+        values.extend(
+            exact.map_or([ABSENT; 8], |exact| rounding(exact, &self.to, self.rounding, (code, flags))),
+        );
+        let own = Flags::LETTERS.iter().filter(|(flag, _)| self.flags.contains(*flag));
+        values.extend(own.map(|(flag, _)| i32::from(flags.contains(*flag))));
     }
 }
 

@@ -93,17 +93,6 @@ impl VectorUnit {
         }
     }
 
-    /// Returns the function of formats, of which alone coverage is counted.
-    ///
-    /// # Errors
-    /// A unit that is none.
-    pub fn into_function(self) -> Result<UnitUnderTest, Error> {
-        match self {
-            Self::Function(unit) => Ok(unit),
-            Self::Fixed(unit) => Err(Error::NoBins { unit: unit.to_string() }),
-        }
-    }
-
     /// The operation's name without its formats.
     pub(super) fn short_name(&self) -> &'static str {
         match self {

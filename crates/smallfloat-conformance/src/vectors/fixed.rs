@@ -196,7 +196,7 @@ impl FixedUnit {
     }
 
     /// The policy of flags, the default of its formats.
-    fn policy(&self) -> FlagPolicy {
+    pub(crate) fn policy(&self) -> FlagPolicy {
         FlagPolicy::default_for(self.fields().filter_map(|field| field.format.as_ref()))
     }
 

@@ -145,7 +145,7 @@ fn plan(args: &GenArgs) -> Result<(VectorUnit, VectorPlan)> {
         let plan = coverage.closing_plan();
         let plan =
             plan.context("--close: nothing is missing, all bins that are known to be reachable are reached")?;
-        return Ok((coverage.unit().into(), plan));
+        return Ok((coverage.unit().clone(), plan));
     }
     let Some(unit) = args.unit.unit()? else {
         bail!("name what is under test: --op OPERATION, or --from FORMAT --to FORMAT");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use smallfloat_conformance::coverage::{Bin, UnitCoverage};
-use smallfloat_conformance::vectors::{CheckOptions, LineLayout, UnitUnderTest, VectorUnit};
+use smallfloat_conformance::vectors::{CheckOptions, LineLayout, VectorUnit};
 use smallfloat_tensor::{DurableFile, open_regular};
 
 use crate::arguments::files::check_outputs;
@@ -129,7 +129,7 @@ pub(super) fn count(
     unit: &PortedUnitArgs,
     layout: Option<LineLayout>,
 ) -> Result<UnitCoverage> {
-    let given = unit.unit()?.map(VectorUnit::into_function).transpose()?;
+    let given = unit.unit()?;
     let options = options(unit, layout);
     let mut coverage = None;
     for path in files {
@@ -150,7 +150,7 @@ pub(super) fn count(
 fn add(
     mut input: impl BufRead,
     coverage: Option<UnitCoverage>,
-    given: Option<&UnitUnderTest>,
+    given: Option<&VectorUnit>,
     options: &CheckOptions,
 ) -> Result<UnitCoverage> {
     let start = input.fill_buf()?;
@@ -190,7 +190,7 @@ fn percent(percent: f64) -> String {
 }
 
 fn print(coverage: &UnitCoverage, args: &Args, out: &mut Output) -> Result<()> {
-    writeln!(out, "{}", out.bold(coverage.unit().operation()))?;
+    writeln!(out, "{}", out.bold(coverage.unit()))?;
     if let Some(ports) = coverage.unit().ports() {
         writeln!(out, "ports: {ports}, {} settings", words::count(ports.settings() as u64))?;
     }
@@ -286,7 +286,7 @@ const NAMED: usize = 4;
 const SHOWN: usize = 16;
 
 /// Operands that reach a bin: with names and values, of blocks the first codes.
-fn operands(unit: &UnitUnderTest, bin: &Bin<'_>) -> Option<String> {
+fn operands(unit: &VectorUnit, bin: &Bin<'_>) -> Option<String> {
     let operands = bin.operands?;
     let fields = unit.operands().iter().zip(operands);
     if operands.len() > NAMED {

@@ -10,7 +10,6 @@ use crate::vectors::any_unit::VectorUnit;
 use crate::vectors::check::read::{LineReader, VectorLine, excerpt, guess_layout};
 use crate::vectors::check::{Blocks, CheckOptions, LONGEST_LINE, Start, read_header, split};
 use crate::vectors::header::{FlagSet, VectorHeader};
-use crate::vectors::unit::UnitUnderTest;
 
 /// What the lines of a piece have: operands, one line after the other, and how many lines there
 /// are.
@@ -23,7 +22,7 @@ struct Piece {
 /// A file of vectors whose operands are read.
 pub(crate) struct OperandFile<R> {
     /// What is under test: the unit of the options, or that of the header.
-    pub(crate) unit: UnitUnderTest,
+    pub(crate) unit: VectorUnit,
     reader: LineReader,
     blocks: Blocks<R>,
     block: Option<Vec<u8>>,
@@ -63,7 +62,6 @@ impl<R: Read> OperandFile<R> {
         let first = first.map(|line| String::from_utf8_lossy(line).into_owned()).unwrap_or_default();
         let layout = options.layout.or(header.layout).unwrap_or_else(|| guess_layout(&first));
         let reader = LineReader::new(&unit, layout, flags, order);
-        let unit = unit.into_function()?;
         Ok(Self { unit, reader, blocks, block, start, prefix: options.prefix.clone() })
     }
 
@@ -75,7 +73,8 @@ impl<R: Read> OperandFile<R> {
         let (mut lines, mut numbers, mut from) = (self.start.line, 0, self.start.byte);
         while let Some(bytes) = self.block {
             let pieces = split(&bytes[from..]);
-            let pieces: Vec<Piece> = parallel_map(pieces.len(), |at| read_piece(&self.reader, pieces[at]));
+            let pieces: Vec<Piece> =
+                parallel_map(pieces.len(), |at| read_piece(&self.unit, &self.reader, pieces[at]));
             for piece in pieces {
                 if let Some(mut error) = piece.error {
                     if let Error::Vector { line, .. } = &mut error {
@@ -94,13 +93,13 @@ impl<R: Read> OperandFile<R> {
     }
 }
 
-fn read_piece(reader: &LineReader, bytes: &[u8]) -> Piece {
+fn read_piece(unit: &VectorUnit, reader: &LineReader, bytes: &[u8]) -> Piece {
     let mut piece = Piece { operands: Vec::new(), lines: 0, error: None };
     for line in bytes.split_inclusive(|c| *c == b'\n') {
         piece.lines += 1;
         let read = match str::from_utf8(line) {
             _ if line.len() > LONGEST_LINE => Err("a line of more than a megabyte".to_owned()),
-            Ok(text) => reader.read(text, line.ends_with(b"\n")),
+            Ok(text) => reader.read(text, line.ends_with(b"\n")).and_then(|line| taken(unit, line)),
             Err(_) => Err("not text".to_owned()),
         };
         match read {
@@ -114,4 +113,15 @@ fn read_piece(reader: &LineReader, bytes: &[u8]) -> Piece {
         }
     }
     piece
+}
+
+/// A line whose operands the unit has a result for.
+fn taken(unit: &VectorUnit, line: VectorLine) -> Result<VectorLine, String> {
+    if let VectorLine::Vector { operands, .. } = &line {
+        let refused = unit.operands().iter().zip(operands).any(|(field, code)| !unit.takes(field, *code));
+        if let (true, Err(error)) = (refused, unit.evaluate(operands)) {
+            return Err(error.to_string());
+        }
+    }
+    Ok(line)
 }

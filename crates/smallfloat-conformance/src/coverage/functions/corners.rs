@@ -8,12 +8,11 @@
 use std::collections::{HashMap, HashSet};
 
 use smallfloat::ops::Operation;
-use smallfloat::p3109::{Function, Parameter};
+use smallfloat::p3109::{Function as P3109Function, Parameter};
 use smallfloat::{Class, Format};
 
-use crate::coverage::model::Model;
+use crate::coverage::functions::Function;
 use crate::features::Aspect;
-use crate::vectors::UnitUnderTest;
 
 /// What finite operands of some classes give at the ends of these: classes of results, as features
 /// have them, with flags, as bins of the cross of outcomes have them.
@@ -32,18 +31,19 @@ const ZERO_OPERAND: i32 = 3;
 
 impl Corners {
     /// The corners of an operation that is monotone in magnitudes; `None` for others.
-    pub(super) fn of(unit: &UnitUnderTest, model: &Model) -> Option<Self> {
-        let Function::Numeric(operation) = unit.operation().function() else { return None };
+    pub(super) fn of(function: &Function) -> Option<Self> {
+        let unit = &function.unit;
+        let P3109Function::Numeric(operation) = unit.operation().function() else { return None };
 
         let is_known = operation.is_basic() && !matches!(operation, Operation::Remainder | Operation::Fmod);
         let is_scalar = unit.parameters().iter().all(|parameter| matches!(parameter, Parameter::Code(_)));
         if !is_known || !is_scalar || unit.operands().iter().any(|field| field.format.is_none()) {
             return None;
         }
-        let outcomes = model.crosses.iter().find(|cross| cross.name == "outcomes")?;
+        let outcomes = function.crosses.iter().find(|cross| cross.name == "outcomes")?;
         let flags = outcomes.axes.iter().find(|axis| axis.is_of_flags());
         let ends: Vec<Vec<(i32, u64)>> = unit.operation().operands().iter().map(ends).collect();
-        let class = model.features.find(Aspect::ResultClass)?;
+        let class = function.features.find(Aspect::ResultClass)?;
         let mut of: HashMap<Vec<i32>, Ends> = HashMap::new();
         let mut values = Vec::new();
         let count: usize = ends.iter().map(Vec::len).product();
@@ -56,8 +56,8 @@ impl Corners {
                 i /= ends.len();
             }
             let outcome = unit.evaluate(&operands).ok()?;
-            model.features.values(&operands, outcome.results(), outcome.flags, &mut values);
-            let flags = flags.and_then(|axis| axis.bin(&values));
+            function.features.values(&operands, outcome.results(), outcome.flags, &mut values);
+            let flags = flags.and_then(|axis| axis.bin(&values, 0));
             of.entry(classes).or_default().insert((values[class], flags));
         }
         Some(Self { of, operation })

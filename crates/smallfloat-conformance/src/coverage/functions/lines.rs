@@ -1,139 +1,25 @@
-//! Operands for the bins of units that have too many to try all.
+//! Operands that a search begins with: of each class and field, aligned, and solved for.
 
 use std::collections::HashSet;
 
 use smallfloat::ops::Operation;
 use smallfloat::p3109::Parameter;
 use smallfloat::{Datum, Exact, Format};
-use smallfloat_kernels::parallel_map;
 
-use crate::coverage::blocks::BlockSolver;
-use crate::coverage::model::Decided;
-use crate::coverage::reach::{Probe, Witnesses};
-use crate::coverage::results;
-use crate::error::Error;
+use crate::coverage::functions::blocks::BlockSolver;
+use crate::coverage::functions::{Function, results};
+use crate::coverage::model::codes::{of_classes, of_fields};
+use crate::coverage::model::cross::Decided;
+use crate::coverage::model::search::Search;
 use crate::features::element_values;
 use crate::vectors::generate::directed::{around, last_operand};
 use crate::vectors::generate::pools::{pool, sample};
-use crate::vectors::{CoverageLevel, Field, VectorPlan};
+use crate::vectors::{Field, UnitUnderTest};
 
-/// Lines that are tried before what they reached is taken in.
-const BATCH: usize = 1 << 15;
-/// Lines that a thread takes at once.
-const CHUNK: usize = 1 << 10;
-/// Changes of one witness in a round.
-const CHANGES: usize = 24;
-/// Rounds of changes, and after how many without anything new the search ends.
-const ROUNDS: usize = 60;
-const PATIENCE: usize = 4;
-/// Numbers that are evaluated in the rounds at most, counted in operands.
-const EFFORT: usize = 8_000_000;
-/// Witnesses that are changed in a round.
-const CHANGED: usize = 2048;
-
-/// Finds operands for as many bins as it can; always the same ones.
-pub(super) fn search(probe: &Probe<'_>) -> Result<Witnesses, Error> {
-    let mut search = Search { probe, found: Witnesses::none(probe.model), news: Vec::new() };
-    let width = probe.unit.operands().len();
-    search.take(&codes(probe));
-    let plan = VectorPlan::new(probe.unit, Some(CoverageLevel::One), 0, None)?;
-    let (lines, at_once) = (plan.lines(), BATCH as u64);
-    for first in (0..lines).step_by(BATCH) {
-        let range = first..lines.min(first + at_once);
-        let mut operands = vec![0; usize::try_from(range.end - range.start).expect("a batch") * width];
-        plan.fill(range, &mut operands);
-        search.take(&operands);
-    }
-    search.take(&aligned(probe));
-    if let Some(solver) = BlockSolver::new(probe.unit.operation()) {
-        let words = width - solver.width();
-        let lines =
-            solver.aligned().into_iter().flat_map(|line| line.into_iter().chain((0..words).map(|_| 0)));
-        search.take(&lines.collect::<Vec<u64>>());
-    }
-    let solved = search.solved();
-    search.take(&solved);
-    search.changes();
-    Ok(search.found)
-}
-
-struct Search<'a> {
-    probe: &'a Probe<'a>,
-    found: Witnesses,
-    /// Lines that reached something new since they were last changed.
-    news: Vec<Box<[u64]>>,
-}
-
-impl Search<'_> {
-    /// Tries lines; returns whether one reached a bin that none had reached.
-    fn take(&mut self, lines: &[u64]) -> bool {
-        let width = self.probe.unit.operands().len();
-        let mut is_new = false;
-        for batch in lines.chunks(BATCH * width) {
-            let (probe, found) = (self.probe, &self.found);
-            let chunks: Vec<&[u64]> = batch.chunks(CHUNK * width).collect();
-            let news = parallel_map(chunks.len(), |chunk| {
-                let (mut news, mut seen, mut values) = (Vec::new(), HashSet::new(), Vec::new());
-                for operands in chunks[chunk].chunks_exact(width) {
-                    probe.bins(operands, &mut values, |at, bin| {
-                        if found.of[at][bin].is_none() && seen.insert((at, bin)) {
-                            news.push((at, bin, operands));
-                        }
-                    });
-                }
-                news
-            });
-            for (at, bin, operands) in news.into_iter().flatten() {
-                let witness = &mut self.found.of[at][bin];
-                if witness.is_none() {
-                    *witness = Some(operands.into());
-                    is_new = true;
-                    if self.news.last().is_none_or(|last| **last != *operands) {
-                        self.news.push(operands.into());
-                    }
-                }
-            }
-        }
-        is_new
-    }
-
-    /// Changes what reached something new, until nothing new comes.
-    fn changes(&mut self) {
-        let fields = self.probe.unit.operands();
-        let width = fields.len();
-        let (mut random, mut effort, mut patience) = (Random(0x736d_616c_6c66_6c6f), EFFORT, PATIENCE);
-        for _ in 0..ROUNDS {
-            let mut witnesses = std::mem::take(&mut self.news);
-            if witnesses.is_empty() {
-                // All of them once more, changed otherwise.
-                let all: HashSet<&[u64]> =
-                    self.found.of.iter().flatten().flatten().map(AsRef::as_ref).collect();
-                let mut all: Vec<&[u64]> = all.into_iter().collect();
-                all.sort_unstable();
-                witnesses = sample(&all, CHANGED).into_iter().map(Into::into).collect();
-            }
-            witnesses.truncate(CHANGED);
-            let mut lines = Vec::with_capacity(witnesses.len() * CHANGES * width);
-            for witness in &witnesses {
-                for _ in 0..CHANGES {
-                    let start = lines.len();
-                    lines.extend_from_slice(witness);
-                    for _ in 0..=random.below(2) {
-                        change(fields, &mut lines[start..], &mut random);
-                    }
-                }
-            }
-            patience = if self.take(&lines) { PATIENCE } else { patience - 1 };
-            effort = effort.saturating_sub(lines.len());
-            if patience == 0 || effort == 0 {
-                return;
-            }
-        }
-    }
-
+impl Function {
     /// Lines whose exact result is one that a bin without operands wants.
-    fn solved(&self) -> Vec<u64> {
-        let operation = self.probe.unit.operation();
+    pub(super) fn solved(&self, search: &Search<'_>) -> Vec<u64> {
+        let operation = self.unit.operation();
         let (Some(to), Some(limits)) = (operation.result(), results::Limits::of(operation)) else {
             return Vec::new();
         };
@@ -141,19 +27,19 @@ impl Search<'_> {
         let (mut wanted, mut values) = (HashSet::new(), Vec::new());
         for exact in results::representatives(&limits, to) {
             for rounded in results::rounded(exact, operation, to) {
-                self.probe.model.features.of_result(exact, rounded, &mut values);
-                let crosses = self.probe.model.crosses.iter().enumerate();
+                self.features.of_result(exact, rounded, &mut values);
+                let crosses = self.crosses.iter().enumerate();
                 for (at, cross) in crosses.filter(|(_, cross)| cross.decided == Decided::Result) {
                     let Some(bin) = cross.bin(&values) else { continue };
                     // Several values for a bin: not each of them has operands.
                     let again = (0..4).any(|n| wanted.insert((at, bin, n)));
-                    if self.found.of[at][bin].is_none() && again {
+                    if !search.has(at, bin) && again {
                         goals.push(exact.scaled(-operation.arithmetic().scale));
                     }
                 }
             }
         }
-        let solved = match (self.probe.unit.numeric(), BlockSolver::new(operation)) {
+        let solved = match (self.unit.numeric(), BlockSolver::new(operation)) {
             (Some(numeric), _) => solve(numeric, operation.operands(), &goals),
             (None, Some(solver)) => goals.iter().flat_map(|goal| solver.solve(*goal)).collect(),
             (None, None) => Vec::new(),
@@ -170,7 +56,7 @@ impl Search<'_> {
 
     /// What stands in the fields of random words.
     fn words(&self) -> Vec<Vec<u64>> {
-        let fields = self.probe.unit.operands().iter().filter(|field| field.is_word());
+        let fields = self.unit.operands().iter().filter(|field| field.is_word());
         let fields: Vec<&Field> = fields.collect();
         let all = |word: fn(u64) -> u64| fields.iter().map(|field| word(field.max())).collect();
         if fields.is_empty() {
@@ -179,6 +65,14 @@ impl Search<'_> {
             vec![all(|_| 0), all(|max| max), all(|max| max / 2 + 1)]
         }
     }
+}
+
+/// Blocks whose terms are any number of binades apart.
+pub(super) fn aligned_blocks(unit: &UnitUnderTest) -> Vec<u64> {
+    let Some(solver) = BlockSolver::new(unit.operation()) else { return Vec::new() };
+    let words = unit.operands().len() - solver.width();
+    let lines = solver.aligned().into_iter();
+    lines.flat_map(|line| line.into_iter().chain((0..words).map(|_| 0))).collect()
 }
 
 /// Operands for which an operation is exactly at one of these values, or as near as their formats
@@ -225,8 +119,7 @@ fn solve(operation: Operation, formats: &[Format], goals: &[Exact]) -> Vec<Vec<u
 }
 
 /// Sums whose terms are any number of binades apart and cancel any number of bits.
-fn aligned(probe: &Probe<'_>) -> Vec<u64> {
-    let unit = probe.unit;
+pub(super) fn aligned(unit: &UnitUnderTest) -> Vec<u64> {
     let formats = unit.operation().operands();
     let is_scalar = unit.parameters().iter().all(|parameter| matches!(parameter, Parameter::Code(_)));
     let (true, 2 | 3, Some(_)) = (is_scalar, formats.len(), unit.numeric()) else { return Vec::new() };
@@ -249,7 +142,7 @@ fn aligned(probe: &Probe<'_>) -> Vec<u64> {
         sample(&all, 512)
     };
     let sign = |format: &Format| if format.is_signed() { 1 << (format.width() - 1) } else { 0 };
-    let words = probe.unit.operands().len() - formats.len();
+    let words = unit.operands().len() - formats.len();
     let mut lines = Vec::new();
     let mut push = |x: u64, z: u64| {
         lines.push(x);
@@ -286,8 +179,7 @@ fn aligned(probe: &Probe<'_>) -> Vec<u64> {
 
 /// Every code of each operand that stands for a class, a sign, an exponent field or a pattern,
 /// beside usual others; and classes with signs, each with each.
-fn codes(probe: &Probe<'_>) -> Vec<u64> {
-    let unit = probe.unit;
+pub(super) fn codes(unit: &UnitUnderTest) -> Vec<u64> {
     let fields = unit.operands();
     let usual: Vec<u64> = fields
         .iter()
@@ -323,20 +215,20 @@ fn codes(probe: &Probe<'_>) -> Vec<u64> {
         }
     }
     product(&parts, &mut usual.clone(), &mut lines);
-    lines.extend(uniform(probe, &usual));
+    lines.extend(uniform(unit, &usual));
     lines
 }
 
 /// Blocks whose elements are all one number.
-fn uniform(probe: &Probe<'_>, usual: &[u64]) -> Vec<u64> {
-    let length = probe.unit.operation().length().unwrap_or(1);
+fn uniform(unit: &UnitUnderTest, usual: &[u64]) -> Vec<u64> {
+    let length = unit.operation().length().unwrap_or(1);
     let mut lines = Vec::new();
     for number in 0..3 {
         for signs in 0..4 {
             let (mut block, mut at) = (0, 0);
             let start = lines.len();
             lines.extend_from_slice(usual);
-            for parameter in probe.unit.parameters() {
+            for parameter in unit.parameters() {
                 at += usize::from(!matches!(parameter, Parameter::Sequence(_)));
                 let (Parameter::Sequence(format) | Parameter::Block { element: format, .. }) = parameter
                 else {
@@ -366,35 +258,6 @@ fn product(parts: &[(usize, Vec<Vec<u64>>)], line: &mut Vec<u64>, lines: &mut Ve
     }
 }
 
-/// A code of every class, signaling NaNs apart, with every sign.
-fn of_classes(format: &Format) -> Vec<u64> {
-    let mut seen = HashSet::new();
-    let mut codes = of_fields(format);
-    codes.retain(|code| {
-        seen.insert((format.classify(*code), format.is_signaling(*code), format.sign_bit(*code)))
-    });
-    codes
-}
-
-/// Codes of every exponent field with every pattern of a significand and every sign.
-fn of_fields(format: &Format) -> Vec<u64> {
-    if format.width() <= 10 {
-        return (0..=format.max_code()).collect();
-    }
-    let ones = (1_u64 << format.trailing_bits()) - 1;
-    let half = ones / 2 + 1;
-    let mut tails = vec![0, ones, 1, half, 2, half | 1, 3, half >> 1];
-    tails.retain(|tail| *tail <= ones);
-    tails.sort_unstable();
-    tails.dedup();
-    let signs = if format.is_signed() { vec![0, 1 << (format.width() - 1)] } else { vec![0] };
-    let fields = 0..1_u64 << format.exponent_bits();
-    fields
-        .flat_map(|field| tails.iter().map(move |tail| field << format.trailing_bits() | tail))
-        .flat_map(|magnitude| signs.iter().map(move |sign| magnitude | sign))
-        .collect()
-}
-
 /// Sequences of every kind that features tell apart: of up to three classes and signs, one after
 /// the other.
 fn of_elements(format: &Format, length: usize) -> Vec<Vec<u64>> {
@@ -411,49 +274,4 @@ fn of_elements(format: &Format, length: usize) -> Vec<Vec<u64>> {
         }
     }
     sequences
-}
-
-/// `SplitMix64`.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
-    }
-
-    fn below(&mut self, count: usize) -> usize {
-        usize::try_from(self.next() % count as u64).expect("below a usize")
-    }
-}
-
-/// Changes one field of a line.
-fn change(fields: &[Field], line: &mut [u64], random: &mut Random) {
-    let at = random.below(fields.len());
-    let (field, other) = (&fields[at], random.below(fields.len()));
-    let max = field.max();
-    let code = line[at];
-    let trailing = field.format.map_or(0, |format| format.trailing_bits());
-    let low = (1_u64 << trailing) - 1;
-    line[at] = max
-        & match random.below(9) {
-            0 => code.wrapping_add(1),
-            1 => code.wrapping_sub(1),
-            2 => code ^ 1 << (field.bits - 1),
-            3 => code ^ 1 << random.below(field.bits as usize),
-            // Another exponent: a few binades away, or any.
-            4 => code.wrapping_add((random.next() % 9).wrapping_sub(4) << trailing),
-            5 => code & !(max >> 1 ^ low) | random.next() & (max >> 1 ^ low),
-            // Another significand: ones, zeros, or any.
-            6 => match random.below(3) {
-                0 => code | low,
-                1 => code & !low,
-                _ => code & !low | random.next() & low,
-            },
-            // What stands elsewhere, with either sign.
-            7 => line[other] ^ (random.next() & 1) << (field.bits - 1),
-            _ => random.next(),
-        };
 }

@@ -1,146 +1,21 @@
-//! Which bins can be reached, with operands that do.
-//!
-//! Units with operands of up to 24 bits together are tried with all of them. Of wider ones, bins
-//! that the operands' codes decide are combined from representatives of each operand; for all
-//! others operands are searched: vectors of level 1, operands solved for, and changes of operands
-//! that reached something new. A bin that no search reached is unreachable if there is a proof
-//! ([`results`](super::results)), else it is not known to be reachable.
+//! [`Possible`]: the bins of a function for which there is no proof that they are unreachable.
 
 use std::collections::HashSet;
 
 use smallfloat::ops::Comparison;
-use smallfloat::p3109::{Function, Specialization};
+use smallfloat::p3109::{Function as P3109Function, Specialization};
 use smallfloat::{Format, Rounding};
-use smallfloat_kernels::parallel_fold;
 
-use crate::coverage::corners::Corners;
-use crate::coverage::model::{Cross, Decided, Model};
-use crate::coverage::results::Terms;
-use crate::coverage::{results, search};
-use crate::error::Error;
+use crate::coverage::functions::corners::Corners;
+use crate::coverage::functions::results::Terms;
+use crate::coverage::functions::{Function, results};
+use crate::coverage::model::cross::{Cross, Decided};
+use crate::coverage::model::reach::Witnesses;
 use crate::features::Aspect;
-use crate::vectors::{CoverageLevel, UnitUnderTest, VectorPlan};
-
-/// Operand bits that are tried exhaustively.
-pub(super) const EXHAUSTIVE_BITS: u32 = 24;
-/// Lines that a thread takes at once.
-const CHUNK: u64 = 1 << 14;
-
-/// What is known of a bin.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Reach {
-    /// Operands that reach it are known.
-    Reachable,
-    /// It is proved that none do.
-    Unreachable,
-    /// None are known, and no proof that there are none.
-    Unknown,
-}
-
-/// Operands for each bin of each cross.
-#[derive(Clone, Debug)]
-pub(super) struct Witnesses {
-    pub(super) of: Vec<Vec<Option<Box<[u64]>>>>,
-}
-
-impl Witnesses {
-    pub(super) fn none(model: &Model) -> Self {
-        Self { of: model.crosses.iter().map(|cross| vec![None; cross.size()]).collect() }
-    }
-}
-
-/// Evaluates vectors of a unit.
-pub(super) struct Probe<'a> {
-    pub(super) unit: &'a UnitUnderTest,
-    pub(super) model: &'a Model,
-}
-
-impl Probe<'_> {
-    /// Calls with cross and bin of each bin that these operands reach. Operands that the unit
-    /// refuses reach none.
-    pub(super) fn bins(&self, operands: &[u64], values: &mut Vec<i32>, mut each: impl FnMut(usize, usize)) {
-        let Ok(outcome) = self.unit.evaluate(operands) else { return };
-        self.model.features.values(operands, outcome.results(), outcome.flags, values);
-        for (at, cross) in self.model.crosses.iter().enumerate() {
-            if let Some(bin) = cross.bin(values) {
-                each(at, bin);
-            }
-        }
-    }
-}
-
-/// What is known of all bins.
-#[derive(Clone, Debug)]
-pub(super) struct Reached {
-    pub(super) witnesses: Witnesses,
-    pub(super) status: Vec<Vec<Reach>>,
-    /// Whether all operands were tried.
-    pub(super) is_exhaustive: bool,
-}
-
-impl Reached {
-    pub(super) fn new(unit: &UnitUnderTest, model: &Model) -> Result<Self, Error> {
-        let probe = Probe { unit, model };
-        let bits = unit.operands().iter().fold(0_u32, |sum, field| sum.saturating_add(field.bits));
-        let is_exhaustive = bits <= EXHAUSTIVE_BITS;
-        let witnesses = if is_exhaustive { exhaustive(&probe)? } else { search::search(&probe)? };
-        let supersets = (!is_exhaustive).then(|| Possible::new(unit, model, &witnesses));
-        let status = model
-            .crosses
-            .iter()
-            .zip(&witnesses.of)
-            .enumerate()
-            .map(|(at, (cross, witnesses))| {
-                let reach = |(bin, witness): (usize, &Option<Box<[u64]>>)| match (&supersets, witness) {
-                    (_, Some(_)) => Reach::Reachable,
-                    (Some(possible), None) if possible.allows(at, cross, bin) => Reach::Unknown,
-                    _ => Reach::Unreachable,
-                };
-                witnesses.iter().enumerate().map(reach).collect()
-            })
-            .collect();
-        Ok(Self { witnesses, status, is_exhaustive })
-    }
-}
-
-/// The first operands that reach each bin, of all operands.
-fn exhaustive(probe: &Probe<'_>) -> Result<Witnesses, Error> {
-    let plan = VectorPlan::new(probe.unit, Some(CoverageLevel::Exhaustive), 0, None)?;
-    let width = probe.unit.operands().len();
-    let none = || -> Vec<Vec<u64>> {
-        probe.model.crosses.iter().map(|cross| vec![u64::MAX; cross.size()]).collect()
-    };
-    let chunk = |mut first: Vec<Vec<u64>>, chunk: u64| {
-        let lines = chunk * CHUNK..plan.lines().min((chunk + 1) * CHUNK);
-        let count = usize::try_from(lines.end - lines.start).expect("a chunk");
-        let mut operands = vec![0; count * width];
-        plan.fill(lines.clone(), &mut operands);
-        let mut values = Vec::new();
-        for (operands, line) in operands.chunks_exact(width).zip(lines) {
-            probe.bins(operands, &mut values, |at, bin| first[at][bin] = first[at][bin].min(line));
-        }
-        first
-    };
-    let least = |mut a: Vec<Vec<u64>>, b: Vec<Vec<u64>>| {
-        for (a, b) in a.iter_mut().flatten().zip(b.iter().flatten()) {
-            *a = (*a).min(*b);
-        }
-        a
-    };
-    let chunks = plan.lines().div_ceil(CHUNK);
-    let first = parallel_fold(chunks, none, chunk, least);
-    let operands = |line: u64| {
-        let mut operands = vec![0; width];
-        plan.fill(line..line + 1, &mut operands);
-        operands.into_boxed_slice()
-    };
-    let witness = |line: &u64| (*line != u64::MAX).then(|| operands(*line));
-    Ok(Witnesses { of: first.iter().map(|first| first.iter().map(witness).collect()).collect() })
-}
 
 /// Bins for which there is no proof that they are unreachable.
-struct Possible<'a> {
-    model: &'a Model,
+pub(super) struct Possible<'a> {
+    of: &'a Function,
     by_result: Option<ByResult>,
     /// The values of operands' features that codes have.
     present: HashSet<(Aspect, i32)>,
@@ -165,10 +40,10 @@ impl Values {
 }
 
 impl<'a> Possible<'a> {
-    fn new(unit: &UnitUnderTest, model: &'a Model, witnesses: &Witnesses) -> Self {
-        let operation = unit.operation();
-        let list = model.features.list();
-        let crosses = model.crosses.iter().zip(&witnesses.of);
+    pub(super) fn new(of: &'a Function, found: &Witnesses) -> Self {
+        let operation = of.unit.operation();
+        let list = of.features.list();
+        let crosses = of.crosses.iter().zip(&found.of);
         let mut present = HashSet::new();
         for (cross, witnesses) in crosses.filter(|(cross, _)| cross.decided == Decided::Operands) {
             let reached = witnesses.iter().enumerate().filter(|(_, witness)| witness.is_some());
@@ -179,14 +54,14 @@ impl<'a> Possible<'a> {
             }
         }
         Self {
-            model,
+            of,
             present,
-            by_result: by_result(operation, model),
+            by_result: by_result(operation, of),
             terms: Terms::of(operation),
-            corners: Corners::of(unit, model),
+            corners: Corners::of(of),
             specials_decide: results::specials_decide(operation),
             comparison: match operation.function() {
-                Function::Compare(comparison) => Some(comparison),
+                P3109Function::Compare(comparison) => Some(comparison),
                 _ => None,
             },
             reduces_to: operation.result().copied().filter(|_| results::reduces(operation)),
@@ -194,7 +69,8 @@ impl<'a> Possible<'a> {
         }
     }
 
-    fn allows(&self, at: usize, cross: &Cross, bin: usize) -> bool {
+    pub(super) fn allows(&self, at: usize, bin: usize) -> bool {
+        let cross = &self.of.crosses[at];
         match cross.decided {
             // All combinations of representatives were tried.
             Decided::Operands => false,
@@ -203,7 +79,7 @@ impl<'a> Possible<'a> {
             }
             Decided::Both => {
                 let roundings = self.by_result.as_ref().and_then(|possible| possible.roundings[at].as_ref());
-                let rounding = rounding_of(cross, &cross.places(bin), self.model);
+                let rounding = rounding_of(cross, &cross.places(bin), self.of);
                 let is_known = roundings.zip(rounding);
                 is_known.is_none_or(|(roundings, rounding)| roundings.contains(&rounding))
                     && !self.is_excluded(cross, bin)
@@ -213,7 +89,7 @@ impl<'a> Possible<'a> {
 
     /// Returns whether a bin of operands and result together contradicts itself.
     fn is_excluded(&self, cross: &Cross, bin: usize) -> bool {
-        let list = self.model.features.list();
+        let list = self.of.features.list();
         let places = cross.places(bin);
         let axes = cross.axes.iter().zip(&places);
         let values = axes.filter_map(|(axis, place)| axis.feature_at(*place));
@@ -274,8 +150,8 @@ impl<'a> Possible<'a> {
             // Both terms are finite.
             return effective.is_some() && values.of(Aspect::MagnitudeOrder) == Some(3);
         };
-        let complete = self.model.features.find(Aspect::Cancellation);
-        let complete = complete.map(|at| self.model.features.list()[at].last());
+        let complete = self.of.features.find(Aspect::Cancellation);
+        let complete = complete.map(|at| self.of.features.list()[at].last());
         match effective {
             // Terms of one sign do not cancel, terms of opposite signs do not add up.
             Some(0) => depth > 0,
@@ -319,31 +195,31 @@ fn is_of_rounding(aspect: Aspect) -> bool {
 }
 
 /// What a bin has of the rounding; `None` where a part of it is absent.
-fn rounding_of(cross: &Cross, places: &[usize], model: &Model) -> Option<Vec<i32>> {
+fn rounding_of(cross: &Cross, places: &[usize], of: &Function) -> Option<Vec<i32>> {
     let values = cross.axes.iter().zip(places).filter_map(|(axis, place)| axis.feature_at(*place));
-    let list = model.features.list();
+    let list = of.features.list();
     values.filter(|(at, _)| is_of_rounding(list[*at].aspect)).map(|(_, value)| value).collect()
 }
 
 /// What results there may be; `None` where nothing is known of them.
-fn by_result(operation: &Specialization, model: &Model) -> Option<ByResult> {
+fn by_result(operation: &Specialization, of: &Function) -> Option<ByResult> {
     let to = operation.result()?;
     let limits = results::Limits::of(operation)?;
-    let list = model.features.list();
+    let list = of.features.list();
     let of_rounding = |cross: &Cross| -> Vec<usize> {
         let features = cross.axes.iter().filter_map(|axis| axis.feature_at(0));
         features.map(|(at, _)| at).filter(|at| is_of_rounding(list[*at].aspect)).collect()
     };
-    let roundings: Vec<Vec<usize>> = model.crosses.iter().map(of_rounding).collect();
+    let roundings: Vec<Vec<usize>> = of.crosses.iter().map(of_rounding).collect();
     let mut possible = ByResult {
-        bins: vec![HashSet::new(); model.crosses.len()],
+        bins: vec![HashSet::new(); of.crosses.len()],
         roundings: roundings.iter().map(|places| (!places.is_empty()).then(HashSet::new)).collect(),
     };
     let mut values = Vec::new();
     for exact in results::representatives(&limits, to) {
         for rounded in results::rounded(exact, operation, to) {
-            model.features.of_result(exact, rounded, &mut values);
-            for (at, cross) in model.crosses.iter().enumerate() {
+            of.features.of_result(exact, rounded, &mut values);
+            for (at, cross) in of.crosses.iter().enumerate() {
                 if cross.decided == Decided::Result {
                     possible.bins[at].extend(cross.bin(&values));
                 } else if let Some(found) = &mut possible.roundings[at] {
