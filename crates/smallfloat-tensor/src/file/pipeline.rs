@@ -5,7 +5,6 @@
 //! other, whoever has made them: what is written, digested and added up does not depend on the
 //! number of threads, and the first error is the first in order.
 
-use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use smallfloat_kernels::with_default_environment;
@@ -13,31 +12,98 @@ use smallfloat_kernels::with_default_environment;
 use crate::error::Result;
 
 /// Pieces per thread that are taken and not yet folded: they bound what waits in memory.
-const AHEAD: u64 = 4;
+const AHEAD: usize = 4;
 
-struct State<R> {
+/// Calls `work` for 0..count on as many threads as the thread pool has, each with its own
+/// `scratch`, and `fold` with the results in order, on this thread. Gives the scratch of all
+/// threads that had work, in no particular order.
+///
+/// `work` runs outside of the thread pool; slices of at most
+/// [`ErrorSums::BLOCK`](smallfloat_kernels::ErrorSums::BLOCK) elements never return to it.
+pub(crate) fn ordered<S: Send, R: Send>(
+    count: u64,
+    scratch: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, u64) -> Result<R> + Sync,
+    mut fold: impl FnMut(R) -> Result<()>,
+) -> Result<Vec<S>> {
+    // The pool is not asked, and so not begun, for what one thread does.
+    let threads = match usize::try_from(count) {
+        Ok(0 | 1) => 1,
+        pieces => smallfloat_kernels::threads().min(pieces.unwrap_or(usize::MAX)),
+    };
+    let ahead = AHEAD * threads;
+    let (scratches, results) = (slots::<S>(threads), slots::<Result<R>>(ahead));
+    let place = |piece: u64| lock(&results[index_of(piece, ahead)]);
+    let work = |thread: usize, piece: u64| {
+        let result = work(lock(&scratches[thread]).get_or_insert_with(&scratch), piece);
+        *place(piece) = Some(result);
+    };
+    let mut fold = |piece| {
+        let result = place(piece).take();
+        fold(result.expect("a piece is folded once, after its work")?)
+    };
+    // The threads that are begun in it inherit the environment.
+    with_default_environment(|| run(&Pieces::new(count, ahead), threads, &work, &mut fold))?;
+    Ok(filled(scratches))
+}
+
+/// Returns places that threads put values into. Compiled for each kind of value, and not for each
+/// use of [`ordered`]; so is [`filled`].
+fn slots<T>(count: usize) -> Vec<Mutex<Option<T>>> {
+    let mut slots = Vec::with_capacity(count);
+    slots.resize_with(count, Mutex::default);
+    slots
+}
+
+/// Returns the values that were put into slots.
+fn filled<T>(slots: Vec<Mutex<Option<T>>>) -> Vec<T> {
+    let mut values = Vec::with_capacity(slots.len());
+    for slot in slots {
+        values.extend(slot.into_inner().expect("no work has panicked"));
+    }
+    values
+}
+
+/// A panic elsewhere leaves what is locked whole: each change is one step.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The place of a piece among as many places as pieces may be begun and not yet folded.
+fn index_of(piece: u64, ahead: usize) -> usize {
+    usize::try_from(piece % ahead as u64).expect("less than a usize")
+}
+
+struct State {
     /// The next piece to be taken.
     next: u64,
-    /// The next result to be folded.
+    /// The next piece to be folded.
     folded: u64,
-    done: BTreeMap<u64, Result<R>>,
+    /// Whether the work on a piece is done and not yet folded.
+    done: Vec<bool>,
     stopped: bool,
 }
 
-struct Shared<R> {
-    state: Mutex<State<R>>,
+/// Which pieces are begun, done and folded. It knows nothing of results, so that it is compiled
+/// once and not for each use.
+struct Pieces {
+    state: Mutex<State>,
     changed: Condvar,
     count: u64,
-    ahead: u64,
+    ahead: usize,
 }
 
-impl<R> Shared<R> {
-    /// A panic elsewhere leaves the state whole: each change is one step.
-    fn lock(&self) -> MutexGuard<'_, State<R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl Pieces {
+    fn new(count: u64, ahead: usize) -> Self {
+        let state = State { next: 0, folded: 0, done: vec![false; ahead], stopped: false };
+        Self { state: Mutex::new(state), changed: Condvar::new(), count, ahead }
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State<R>>) -> MutexGuard<'a, State<R>> {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -47,39 +113,58 @@ impl<R> Shared<R> {
     }
 
     /// The next piece, if one may be begun now.
-    fn take(&self, state: &mut State<R>) -> Option<u64> {
+    fn take(&self, state: &mut State) -> Option<u64> {
         let piece = state.next;
-        let may = piece < self.count && piece < state.folded + self.ahead;
+        let may = piece < self.count && piece < state.folded + self.ahead as u64;
         state.next += u64::from(may);
         may.then_some(piece)
     }
 
-    fn put(&self, piece: u64, result: Result<R>) {
-        self.lock().done.insert(piece, result);
-        self.changed.notify_all();
-    }
-
-    fn work<S>(&self, mut scratch: S, work: &impl Fn(&mut S, u64) -> Result<R>) -> S {
+    fn work(&self, work: &dyn Fn(u64)) {
         let mut state = self.lock();
         while !state.stopped && state.next < self.count {
             match self.take(&mut state) {
                 Some(piece) => {
                     drop(state);
-                    self.put(piece, work(&mut scratch, piece));
+                    work(piece);
                     state = self.lock();
+                    state.done[index_of(piece, self.ahead)] = true;
+                    self.changed.notify_all();
                 }
                 None => state = self.wait(state),
             }
         }
-        scratch
+    }
+
+    /// Folds what is there, and else works.
+    fn fold_all(&self, work: &dyn Fn(u64), fold: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        let mut state = self.lock();
+        while state.folded < self.count && !state.stopped {
+            let first = state.folded;
+            if std::mem::take(&mut state.done[index_of(first, self.ahead)]) {
+                drop(state);
+                fold(first)?;
+                state = self.lock();
+                state.folded += 1;
+                self.changed.notify_all();
+            } else if let Some(piece) = self.take(&mut state) {
+                drop(state);
+                work(piece);
+                state = self.lock();
+                state.done[index_of(piece, self.ahead)] = true;
+            } else {
+                state = self.wait(state);
+            }
+        }
+        Ok(())
     }
 }
 
 /// Ends the work of all threads if one of them panics, so that nobody waits for what it has not
 /// done.
-struct StopOnPanic<'a, R>(&'a Shared<R>);
+struct StopOnPanic<'a>(&'a Pieces);
 
-impl<R> Drop for StopOnPanic<'_, R> {
+impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.stop();
@@ -87,87 +172,29 @@ impl<R> Drop for StopOnPanic<'_, R> {
     }
 }
 
-/// Calls `work` for 0..count on as many threads as the thread pool has, each with its own
-/// `scratch`, and `fold` with the results in order, on this thread. Gives the scratch of all
-/// threads, in no particular order.
-///
-/// `work` runs outside of the thread pool; slices of at most
-/// [`ErrorSums::BLOCK`](smallfloat_kernels::ErrorSums::BLOCK) elements never return to it.
-pub(crate) fn ordered<S: Send, R: Send>(
-    count: u64,
-    scratch: impl Fn() -> S + Sync,
-    work: impl Fn(&mut S, u64) -> Result<R> + Sync,
-    fold: impl FnMut(R) -> Result<()>,
-) -> Result<Vec<S>> {
-    // The threads that are begun in it inherit the environment.
-    with_default_environment(|| in_environment(count, scratch, work, fold))
-}
-
-fn in_environment<S: Send, R: Send>(
-    count: u64,
-    scratch: impl Fn() -> S + Sync,
-    work: impl Fn(&mut S, u64) -> Result<R> + Sync,
-    mut fold: impl FnMut(R) -> Result<()>,
-) -> Result<Vec<S>> {
-    // The pool is not asked, and so not begun, for what one thread does.
-    let threads = if count < 2 { 1 } else { count.min(smallfloat_kernels::threads() as u64) };
-    if threads < 2 {
-        let mut scratch = scratch();
-        for piece in 0..count {
-            fold(work(&mut scratch, piece)?)?;
-        }
-        return Ok(vec![scratch]);
-    }
-    let state = State { next: 0, folded: 0, done: BTreeMap::new(), stopped: false };
-    let shared = Shared { state: Mutex::new(state), changed: Condvar::new(), count, ahead: AHEAD * threads };
+/// Works on this and `threads - 1` others, and folds on this.
+fn run(
+    pieces: &Pieces,
+    threads: usize,
+    work: &(dyn Fn(usize, u64) + Sync),
+    fold: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<()> {
     std::thread::scope(|scope| {
-        let (shared, scratch, work) = (&shared, &scratch, &work);
-        let _guard = StopOnPanic(shared);
-        let spawn = |_| {
+        let _guard = StopOnPanic(pieces);
+        let spawn = |thread| {
             scope.spawn(move || {
-                let _guard = StopOnPanic(shared);
-                shared.work(scratch(), work)
+                let _guard = StopOnPanic(pieces);
+                pieces.work(&|piece| work(thread, piece));
             })
         };
         let helpers: Vec<_> = (1..threads).map(spawn).collect();
-        let mut own = scratch();
-        let folded = fold_all(shared, &mut own, work, &mut fold);
-        shared.stop();
-        let joined = helpers
-            .into_iter()
-            .map(|helper| helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        let mut all: Vec<S> = joined.collect();
-        all.push(own);
-        folded.map(|()| all)
-    })
-}
-
-/// Folds what is there, and else works.
-fn fold_all<S, R>(
-    shared: &Shared<R>,
-    scratch: &mut S,
-    work: &impl Fn(&mut S, u64) -> Result<R>,
-    fold: &mut impl FnMut(R) -> Result<()>,
-) -> Result<()> {
-    let mut state = shared.lock();
-    while state.folded < shared.count && !state.stopped {
-        let first = state.folded;
-        if let Some(result) = state.done.remove(&first) {
-            drop(state);
-            fold(result?)?;
-            state = shared.lock();
-            state.folded += 1;
-            shared.changed.notify_all();
-        } else if let Some(piece) = shared.take(&mut state) {
-            drop(state);
-            let result = work(scratch, piece);
-            state = shared.lock();
-            state.done.insert(piece, result);
-        } else {
-            state = shared.wait(state);
+        let folded = pieces.fold_all(&|piece| work(0, piece), fold);
+        pieces.stop();
+        for helper in helpers {
+            helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
-    }
-    Ok(())
+        folded
+    })
 }
 
 #[cfg(test)]
@@ -230,7 +257,7 @@ mod tests {
                 (folded, error)
             });
             assert_eq!((folded, error.to_string().contains("piece 100")), (100, true), "{error}");
-            assert!(begun.into_inner() <= 100 + AHEAD * threads as u64);
+            assert!(begun.into_inner() <= 100 + (AHEAD * threads) as u64);
         }
         let fold = |piece| Err(Error::option(format!("fold {piece}")));
         let error = with_threads(3, || ordered(50, || (), |(), piece| Ok(piece), fold).unwrap_err());
