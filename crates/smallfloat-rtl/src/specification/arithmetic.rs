@@ -8,7 +8,7 @@ use super::operand::{OperandText, line};
 use super::quiet::Quieting;
 use super::round::Target;
 use super::steps::Rule;
-use super::text::{add, comment, declare, literal, padded};
+use super::text::{add, comment, declare, literal, low, padded};
 use super::{Call, finish};
 
 /// One addend: an operand or the product of two.
@@ -234,8 +234,8 @@ pub(super) fn sum(text: &mut String, addends: &[Term], [sign_name, name]: [&str;
     }
     declare(text, total, "sum", &parts.join(" + "));
     declare(text, 1, sign_name, &format!("sum[{bits}]"));
-    declare(text, total, "sum_magnitude", &format!("{sign_name} ? -sum : sum"));
-    declare(text, bits, name, &format!("sum_magnitude[{}:0]", bits - 1));
+    let low = low("sum", bits);
+    declare(text, bits, name, &format!("{sign_name} ? -{low} : {low}"));
     Ok(Key::Fixed { bits, unit })
 }
 

@@ -33,7 +33,7 @@ use crate::error::Error;
 use crate::names::check_name;
 use crate::specification::operand::line;
 use crate::specification::round::Target;
-use crate::specification::text::{add, comment, declare};
+use crate::specification::text::{add, comment, declare, without_unread};
 
 /// The specification of a unit: an operation with formats and policies, the flags that it gives and
 /// their order, and whether a bias is a port.
@@ -85,7 +85,7 @@ impl Specification {
     /// let unit = UnitUnderTest::convert(&"binary32".parse()?, &"e4m3fn".parse()?, None, None, None)?;
     /// let text = Specification::new(unit)?.text("to_e4m3fn")?;
     /// // 1.0625 is the middle between 1 and 1.125, a tie that goes to the even code.
-    /// assert!(text.contains("if (m >= 31'h3f880001) code_of = 8'h39; // above 1.0625: 1.125"));
+    /// assert!(text.contains("if (magnitude >= 31'h3f880001) code_of = 8'h39; // above 1.0625: 1.125"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -220,7 +220,7 @@ impl Specification {
         ports.extend(self.outputs().iter().map(|p| port("output", p)));
         line(&mut text, &ports.join(",\n"));
         line(&mut text, ");");
-        text += &body;
+        text += &without_unread(&body, &self.inputs());
         line(&mut text, "endmodule");
         Ok(text)
     }

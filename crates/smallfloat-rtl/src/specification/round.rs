@@ -69,7 +69,7 @@ impl Target {
             4,
             &format!(
                 "Rounding, {}: the result's code is a staircase over the magnitude m, and the first line that holds \
-                 gives it. Each threshold is the smallest m of its step.",
+                 gives it. Each threshold is the smallest magnitude of its step.",
                 self.projection.rounding
             ),
         );
@@ -136,7 +136,7 @@ impl Target {
         Some(format!("{text}unsigned_code | {}", self.code(sign)))
     }
 
-    /// A function of m that is a staircase.
+    /// A function of a magnitude that is a staircase.
     fn function<T: Copy + PartialEq>(
         text: &mut String,
         name: &str,
@@ -147,8 +147,11 @@ impl Target {
     ) {
         let of = |bits: u32| if bits == 1 { String::new() } else { format!("{} ", range(bits)) };
         line(text, &format!("    function {}{name};", of(bits)));
-        line(text, &format!("        input {}m;", of(key_bits)));
         let has_exceptions = !steps.exceptions.is_empty();
+        // Linters do not warn of such a name.
+        let is_constant = steps.rows.is_empty() && !has_exceptions;
+        let argument = if is_constant { "unused" } else { "magnitude" };
+        line(text, &format!("        input {}{argument};", of(key_bits)));
         let margin = if has_exceptions { "            " } else { "        " };
         if has_exceptions {
             line(text, "        begin");
@@ -161,7 +164,7 @@ impl Target {
             line(
                 text,
                 &format!(
-                    "{margin}{word} (m >= {key}) {name} = {value}; // {from} {}: {meaning}",
+                    "{margin}{word} (magnitude >= {key}) {name} = {value}; // {from} {}: {meaning}",
                     point.text()
                 ),
             );
@@ -171,8 +174,8 @@ impl Target {
         let last = if steps.rows.is_empty() { "" } else { "else " };
         line(text, &format!("{margin}{last}{name} = {value}; // {meaning}"));
         if has_exceptions {
-            // After the steps, not around them: Verilator repeats a default for many ranges of m.
-            line(text, "            case (m)");
+            // After the steps, not around them: Verilator repeats a default for many ranges.
+            line(text, "            case (magnitude)");
             exceptions(text, name, key_bits, &steps.exceptions, entry);
             line(text, "                default: ; // as above\n            endcase\n        end");
         }

@@ -12,7 +12,7 @@ use super::operand::line;
 use super::point::{Layout, Point};
 use super::round::Target;
 use super::steps::{Steps, classes_near_normal};
-use super::text::{comment, declare, literal, low, padded};
+use super::text::{comment, declare, literal, low, padded, range};
 
 /// A range of keys that starts at a power of two, in which keys are evenly spaced magnitudes.
 struct Segment {
@@ -287,12 +287,10 @@ fn up(mode: Rounding, fraction: u32) -> String {
         Rounding::TowardZero => declare(&mut text, 1, "up", "1'b0"),
         Rounding::ToOdd => declare(&mut text, 1, "up", "!index[0] && (fraction || sticky)"),
         Rounding::StochasticA(_) => {
-            declare(&mut text, fraction + 1, "with_random", "{1'b0, fraction} + {1'b0, random}");
-            declare(&mut text, 1, "up", &format!("with_random[{fraction}]"));
+            carry(&mut text, fraction, "{1'b0, fraction} + {1'b0, random}");
         }
         Rounding::StochasticB(_) => {
-            declare(&mut text, fraction + 1, "with_random", "{1'b0, fraction} + {1'b0, random, 1'b1}");
-            declare(&mut text, 1, "up", &format!("with_random[{fraction}]"));
+            carry(&mut text, fraction, "{1'b0, fraction} + {1'b0, random, 1'b1}");
         }
         Rounding::StochasticC(_) => {
             declare(&mut text, 1, "nearest", "fraction[0] && (sticky || fraction[1])");
@@ -300,12 +298,19 @@ fn up(mode: Rounding, fraction: u32) -> String {
                 "{{1'b0, fraction[{top}:1]}} + {{1'b0, random}} + {}",
                 padded("nearest", 1, fraction)
             );
-            declare(&mut text, fraction, "with_random", &sum);
-            declare(&mut text, 1, "up", &format!("with_random[{top}]"));
+            carry(&mut text, top, &sum);
         }
         _ => unreachable!("all modes that the core has"),
     }
     text
+}
+
+/// Declares `up` as the carry of a sum of so many bits; linters pass over what is named unused.
+fn carry(text: &mut String, bits: u32, sum: &str) {
+    line(text, "    wire up;");
+    let range = if bits == 1 { String::new() } else { range(bits) + " " };
+    line(text, &format!("    wire {range}unused_sum;"));
+    line(text, &format!("    assign {{up, unused_sum}} = {sum};"));
 }
 
 /// The wires `in_hole`, `hole_offset` and `hole_up`: between the largest of Tesla's denormals and
