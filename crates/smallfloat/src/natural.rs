@@ -45,15 +45,16 @@ impl Natural {
         }
     }
 
-    /// self · 10^power.
+    /// self · 10^power, by powers of five, which are shorter than those of ten.
     pub(crate) fn multiply_power_of_ten(&mut self, power: u64) {
-        const CHUNK: u64 = 19;
-        for _ in 0..power / CHUNK {
-            self.multiply_add(10_u64.pow(19), 0);
+        // The largest power of five that a limb holds.
+        const CHUNK: u32 = 27;
+        let (chunks, rest) = (power / u64::from(CHUNK), power % u64::from(CHUNK));
+        for _ in 0..chunks {
+            self.multiply_add(5_u64.pow(CHUNK), 0);
         }
-        for _ in 0..power % CHUNK {
-            self.multiply_add(10, 0);
-        }
+        self.multiply_add(5_u64.pow(u32::try_from(rest).expect("below a chunk")), 0);
+        self.shift_left(power);
     }
 
     pub(crate) fn shift_left(&mut self, bits: u64) {
