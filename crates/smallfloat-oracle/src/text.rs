@@ -62,11 +62,18 @@ fn digits_of(text: &str, radix: u32) -> Option<(BigUint, i64)> {
     if whole.is_empty() && fraction.is_empty() {
         return None;
     }
+    // Some digits at a time, since each step takes as long as the number has become.
     let mut integer = BigUint::ZERO;
+    let (mut part, mut scale) = (0_u64, 1_u64);
     for digit in whole.chars().chain(fraction.chars()) {
-        integer = integer * radix + digit.to_digit(radix)?;
+        part = part * u64::from(radix) + u64::from(digit.to_digit(radix)?);
+        scale *= u64::from(radix);
+        if scale >> 56 != 0 {
+            integer = integer * scale + part;
+            (part, scale) = (0, 1);
+        }
     }
-    Some((integer, i64::try_from(fraction.len()).ok()?))
+    Some((integer * scale + part, i64::try_from(fraction.len()).ok()?))
 }
 
 #[cfg(test)]
