@@ -68,15 +68,29 @@ impl Rational {
     /// # Panics
     /// If the number is negative.
     pub fn floor(&self) -> BigUint {
-        assert!(!self.is_negative(), "floor of a negative number is not needed here");
-        // ⌊m·2^e / d⌋; for e < 0 the power of two joins the denominator.
-        let (numerator, denominator, e) = (&self.numerator, &self.denominator, self.numerator.exponent());
-        if let (Some(m), Some(d), -62..=62) = (numerator.short(), denominator.short(), e) {
-            let shifted = |x: i64, by: i64| u128::from(x.unsigned_abs()) << by;
-            return BigUint::from(shifted(m, e.max(0)) / shifted(d, (-e).max(0)));
+        if let Some(floor) = self.short_floor() {
+            return BigUint::from(floor);
         }
-        let [m, d] = [numerator, denominator].map(|x| x.mantissa().into_parts().1);
+        // ⌊m·2^e / d⌋; for e < 0 the power of two joins the denominator.
+        let e = self.numerator.exponent();
+        let [m, d] = [&self.numerator, &self.denominator].map(|x| x.mantissa().into_parts().1);
         if e >= 0 { (m << e.unsigned_abs()) / d } else { m / (d << e.unsigned_abs()) }
+    }
+
+    /// The same where no long integer is needed.
+    ///
+    /// # Panics
+    /// If the number is negative.
+    pub(crate) fn short_floor(&self) -> Option<u128> {
+        assert!(!self.is_negative(), "floor of a negative number is not needed here");
+        let e = self.numerator.exponent();
+        match (self.numerator.short(), self.denominator.short(), e) {
+            (Some(m), Some(d), -62..=62) => {
+                let shifted = |x: i64, by: i64| u128::from(x.unsigned_abs()) << by;
+                Some(shifted(m, e.max(0)) / shifted(d, (-e).max(0)))
+            }
+            _ => None,
+        }
     }
 
     /// The numerator, a power of two times an odd integer.

@@ -1,9 +1,8 @@
 //! Rounding an exact number to a code: neighbours, rounding mode, then the rules for what does not
 //! fit.
 
+use std::cell::{OnceCell, RefCell};
 use std::cmp::Ordering;
-
-use num_bigint::BigUint;
 
 use super::table::Place;
 use crate::{
@@ -37,6 +36,16 @@ pub struct Sought<'a> {
     x: &'a Exact,
     /// Of a number that is neither zero nor infinite.
     place: Option<Place>,
+    shares: Shares,
+}
+
+/// What rounding modes have asked of ν so far: it is the same for all policies and random words.
+#[derive(Debug, Default)]
+struct Shares {
+    /// Its order against 1/2.
+    half: OnceCell<Ordering>,
+    /// How many bits of it, whether to the nearest, and the integer.
+    integers: RefCell<Vec<(u32, bool, u128)>>,
 }
 
 impl Sought<'_> {
@@ -50,7 +59,7 @@ impl Sought<'_> {
             (Exact::Inf { negative }, _) => table.round_infinity(*negative, policy),
             (Exact::Finite { negative, .. }, None) => table.round_zero(*negative, policy),
             (Exact::Finite { negative, magnitude }, Some(place)) => {
-                table.round_nonzero(*negative, magnitude, place, policy)
+                table.round_nonzero(*negative, (magnitude, place, &self.shares), policy)
             }
         }
     }
@@ -63,7 +72,7 @@ impl Table {
             Exact::Finite { magnitude, .. } if !magnitude.is_zero() => Some(self.place(magnitude)),
             _ => None,
         };
-        Sought { table: self, x, place }
+        Sought { table: self, x, place, shares: Shares::default() }
     }
 
     /// Rounds an exact number into this table's format.
@@ -137,21 +146,20 @@ impl Table {
     fn round_nonzero(
         &self,
         negative: bool,
-        magnitude: &Real,
-        place: &Place,
+        sought: (&Real, &Place, &Shares),
         policy: &Policy,
     ) -> (u64, Flags) {
-        let format = self.format();
+        let (format, magnitude) = (self.format(), sought.0);
         let unsigned_negative = negative && !format.signed;
         if unsigned_negative && policy.negative == NegativeRule::Magnitude {
             // The lost sign makes the result inexact, and an inexact result of a tiny number is an
             // underflow.
             let tiny = magnitude.compare_dyadic(self.min_normal()) == Ordering::Less;
-            let (code, flags) = self.round_nonzero(false, magnitude, place, policy);
+            let (code, flags) = self.round_nonzero(false, sought, policy);
             let lost = if tiny { Flags::UNDERFLOW | Flags::INEXACT } else { Flags::INEXACT };
             return (code, flags | lost);
         }
-        let code = match self.apply_rounding(negative, magnitude, place, policy.rounding) {
+        let code = match self.apply_rounding(negative, sought, policy.rounding) {
             Rounded::Code(code) if format.subnormals == Subnormals::Flush && format.is_subnormal(code) => 0,
             Rounded::Code(code) => code,
             Rounded::Beyond if unsigned_negative => {
@@ -166,11 +174,11 @@ impl Table {
             return (self.below_unsigned(false, policy), Flags::INVALID);
         }
         let exact = magnitude.compare_dyadic(&number) == Ordering::Equal;
-        let tiny = magnitude.compare_dyadic(self.min_normal()) == Ordering::Less;
-        let flags = match (exact, tiny) {
-            (true, _) => Flags::NONE,
-            (false, true) => Flags::UNDERFLOW | Flags::INEXACT,
-            (false, false) => Flags::INEXACT,
+        let is_tiny = || magnitude.compare_dyadic(self.min_normal()) == Ordering::Less;
+        let flags = match exact {
+            true => Flags::NONE,
+            false if is_tiny() => Flags::UNDERFLOW | Flags::INEXACT,
+            false => Flags::INEXACT,
         };
         let signed_code =
             if number.is_zero() { self.zero(negative, policy) } else { code | self.sign(negative) };
@@ -178,14 +186,19 @@ impl Table {
     }
 
     // The rounding mode alone, on the grid continued past the largest number.
-    fn apply_rounding(&self, negative: bool, magnitude: &Real, place: &Place, rounding: Rounding) -> Rounded {
+    fn apply_rounding(
+        &self,
+        negative: bool,
+        (x, place, shares): (&Real, &Place, &Shares),
+        rounding: Rounding,
+    ) -> Rounded {
         if place.beyond {
             return Rounded::Beyond;
         }
         // Below the smallest number of a format without zero there is only one way to go.
         let Some((lo, lo_code)) = &place.lo else { return Rounded::Code(self.min().1) };
         let (hi, hi_code) = &place.hi;
-        let gap = Gap { x: magnitude, lo, hi };
+        let gap = Gap { x, lo, hi, shares };
         match (gap.round_away(negative, lo_code % 2 == 0, rounding), hi_code) {
             (false, _) => Rounded::Code(*lo_code),
             (true, Some(code)) => Rounded::Code(*code),
@@ -256,13 +269,14 @@ struct Gap<'a> {
     x: &'a Real,
     lo: &'a Dyadic,
     hi: &'a Dyadic,
+    shares: &'a Shares,
 }
 
 impl Gap<'_> {
     // The definitions of the P3109 draft §5, with "even" for the code of lo (`docs/semantics.md`
     // S4).
     fn round_away(&self, negative: bool, lo_even: bool, rounding: Rounding) -> bool {
-        let inexact = self.x.compare_dyadic(self.lo) == Ordering::Greater;
+        let inexact = || self.x.compare_dyadic(self.lo) == Ordering::Greater;
         match rounding {
             Rounding::NearestEven => match self.compare_half() {
                 Ordering::Less => false,
@@ -270,60 +284,75 @@ impl Gap<'_> {
                 Ordering::Greater => true,
             },
             Rounding::NearestAway => self.compare_half() != Ordering::Less,
-            Rounding::TowardPositive => inexact && !negative,
-            Rounding::TowardNegative => inexact && negative,
+            Rounding::TowardPositive => inexact() && !negative,
+            Rounding::TowardNegative => inexact() && negative,
             Rounding::TowardZero => false,
-            Rounding::ToOdd => inexact && lo_even,
+            Rounding::ToOdd => inexact() && lo_even,
             Rounding::StochasticA { n, r } => {
                 check_random_bits(n, r);
-                self.floor_nu(n) + r >= BigUint::from(1u8) << n
+                self.share(n, false) + u128::from(r) >= 1 << n
             }
             Rounding::StochasticB { n, r } => {
                 check_random_bits(n, r);
-                self.floor_nu(n + 1) + (2 * r + 1) >= BigUint::from(1u8) << (n + 1)
+                self.share(n + 1, false) + u128::from(2 * r + 1) >= 1 << (n + 1)
             }
             Rounding::StochasticC { n, r } => {
                 check_random_bits(n, r);
-                self.nearest_nu(n) + r >= BigUint::from(1u8) << n
+                self.share(n, true) + u128::from(r) >= 1 << n
             }
         }
     }
 
     // Order of ν against 1/2, that is of x against (lo + hi) / 2.
     fn compare_half(&self) -> Ordering {
-        self.x.compare_dyadic(&(self.lo + self.hi).scale(-1))
+        *self.shares.half.get_or_init(|| self.x.compare_dyadic(&(self.lo + self.hi).scale(-1)))
     }
 
     // Order of ν against t / 2^bits, that is of x against lo + (hi − lo)·t / 2^bits.
-    fn compare_nu(&self, t: &BigUint, bits: u32) -> Ordering {
+    fn compare_nu(&self, t: u128, bits: u32) -> Ordering {
         let step = (self.hi - self.lo).scale(-i64::from(bits));
-        let point = self.lo + &(&step * &Dyadic::new(num_bigint::BigInt::from(t.clone()), 0));
+        let point = self.lo + &(&step * &Dyadic::new(t, 0));
         self.x.compare_dyadic(&point)
     }
 
-    // ⌊ν · 2^bits⌋: by division where x is rational, by bisection where it is a root.
-    fn floor_nu(&self, bits: u32) -> BigUint {
+    // ν · 2^bits as an integer, at or below it or the nearest, computed once.
+    fn share(&self, bits: u32, nearest: bool) -> u128 {
+        let integers = &self.shares.integers;
+        let known = integers.borrow().iter().find(|share| (share.0, share.1) == (bits, nearest)).copied();
+        known.map_or_else(
+            || {
+                let share = if nearest { self.nearest_nu(bits) } else { self.floor_nu(bits) };
+                integers.borrow_mut().push((bits, nearest, share));
+                share
+            },
+            |(_, _, share)| share,
+        )
+    }
+
+    // ⌊ν · 2^bits⌋, below 2^62: by division where x is rational, by bisection where it is a root.
+    fn floor_nu(&self, bits: u32) -> u128 {
         if let Real::Rational(x) = self.x {
             let nu = &(x - &Rational::from(self.lo)) / &Rational::from(&(self.hi - self.lo));
-            return nu.scale(i64::from(bits)).floor();
+            let scaled = nu.scale(i64::from(bits));
+            let long = || u128::try_from(scaled.floor()).expect("ν is below 1");
+            return scaled.short_floor().unwrap_or_else(long);
         }
-        let (mut below, mut above) = (BigUint::ZERO, BigUint::from(1u8) << bits);
-        while &below + 1u8 < above {
-            let middle: BigUint = (&below + &above) >> 1u8;
-            if self.compare_nu(&middle, bits) == Ordering::Less { above = middle } else { below = middle }
+        let (mut below, mut above) = (0, 1 << bits);
+        while below + 1 < above {
+            let middle = (below + above) >> 1;
+            if self.compare_nu(middle, bits) == Ordering::Less { above = middle } else { below = middle }
         }
         below
     }
 
     // The integer nearest to ν · 2^bits, ties to the even one.
-    fn nearest_nu(&self, bits: u32) -> BigUint {
-        let floor = self.floor_nu(bits);
+    fn nearest_nu(&self, bits: u32) -> u128 {
+        let floor = self.share(bits, false);
         // Half way between ⌊ν·2^bits⌋ and the next integer, in units of 2^-(bits+1).
-        let half: BigUint = (&floor << 1u8) + 1u8;
-        match self.compare_nu(&half, bits + 1) {
+        match self.compare_nu(2 * floor + 1, bits + 1) {
             Ordering::Less => floor,
-            Ordering::Equal if !floor.bit(0) => floor,
-            _ => floor + 1u8,
+            Ordering::Equal if floor.is_multiple_of(2) => floor,
+            _ => floor + 1,
         }
     }
 }
