@@ -207,14 +207,6 @@ pub enum Error {
         /// The list's name.
         list: &'static str,
     },
-    /// A unit of which no coverage is counted.
-    #[error(
-        "{unit}: coverage is counted of functions of formats and of lists of values, and not of sums of products"
-    )]
-    NoBins {
-        /// The operation.
-        unit: String,
-    },
     /// Ports that the unit does not have, or that have other values.
     #[error("{problem}")]
     Ports {

@@ -41,6 +41,7 @@ pub mod implementation;
 pub mod kappa;
 mod monotone;
 mod named;
+mod terms;
 pub mod vectors;
 
 pub use error::Error;

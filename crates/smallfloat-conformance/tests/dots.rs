@@ -138,7 +138,8 @@ impl Unit {
     fn cut(&self, integer: i128, unit: i32, to: i32) -> i128 {
         let shift = (to - unit).unsigned_abs();
         if to <= unit {
-            return integer << shift;
+            // A zero may be any number of places above.
+            return if integer == 0 { 0 } else { integer << shift };
         }
         let magnitude = integer.unsigned_abs().checked_shr(shift).unwrap_or(0).cast_signed();
         let is_cut = integer != 0 && (shift > 126 || integer.trailing_zeros() < shift);
@@ -186,7 +187,8 @@ impl Unit {
         }
         let kept = u32::try_from(kept).expect("a significand");
         let place = to - if exponent < 1 - top { 1 - top - trailing } else { exponent - trailing };
-        let significand = kept << place;
+        // What is rounded up to a power of two has a bit more.
+        let significand = if place < 0 { kept >> place.unsigned_abs() } else { kept << place };
         let field = if exponent < 1 - top { 0 } else { (exponent + top).cast_unsigned() };
         sign | field << trailing | significand & ((1 << trailing) - 1)
     }

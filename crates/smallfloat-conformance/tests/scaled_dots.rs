@@ -420,7 +420,10 @@ impl Unit {
                 self.rounded(high.integer, high.unit, true)
             } else {
                 let unit = high.unit.min(low.unit);
-                self.rounded([high, low].map(|one| one.integer << (one.unit - unit)).iter().sum(), unit, true)
+                // A zero may be any number of places above.
+                let shifted =
+                    |one: Number| if one.integer == 0 { 0 } else { one.integer << (one.unit - unit) };
+                self.rounded([high, low].map(shifted).iter().sum(), unit, true)
             };
         }
         c

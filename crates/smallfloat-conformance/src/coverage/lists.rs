@@ -8,7 +8,6 @@ use std::collections::HashMap;
 
 use smallfloat::{Codebook, Datum, Exact, Format};
 
-use crate::coverage::model::codes::of_fields;
 use crate::coverage::model::cross::{Axis, Cross, Decided};
 use crate::coverage::model::crosses::Crosses;
 use crate::coverage::model::reach::Witnesses;
@@ -17,6 +16,7 @@ use crate::coverage::model::subject::Subject;
 use crate::error::Error;
 use crate::features::{ABSENT, Feature, RoundedResult, code_values, of_operand};
 use crate::vectors::generate::directed::around;
+use crate::vectors::generate::pools::of_fields;
 use crate::vectors::{Field, FixedUnit, VectorUnit};
 
 /// A conversion into a list or out of one.

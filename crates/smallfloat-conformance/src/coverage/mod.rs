@@ -27,6 +27,7 @@ mod lists;
 mod model;
 mod settings;
 mod stored;
+mod sums;
 mod systemverilog;
 mod tally;
 

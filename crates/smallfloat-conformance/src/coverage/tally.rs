@@ -10,6 +10,7 @@ use crate::coverage::lists::ListConversion;
 use crate::coverage::model::cross::Cross;
 use crate::coverage::model::reach::{Reach, Reached};
 use crate::coverage::model::subject::Subject;
+use crate::coverage::sums::SumOfProducts;
 use crate::error::Error;
 use crate::vectors::{CheckOptions, OperandFile, VectorPlan, VectorUnit};
 
@@ -52,10 +53,10 @@ impl Coverage {
     pub fn new(unit: impl Into<VectorUnit>) -> Result<Self, Error> {
         let subject: Arc<dyn Subject> = match &unit.into() {
             VectorUnit::Function(unit) => Arc::new(Function::new(unit)?),
-            VectorUnit::Fixed(unit) if unit.dot_product().is_some() => {
-                return Err(Error::NoBins { unit: unit.to_string() });
-            }
-            VectorUnit::Fixed(unit) => Arc::new(ListConversion::new(unit)),
+            VectorUnit::Fixed(unit) => match unit.dot_product() {
+                Some(dot) => Arc::new(SumOfProducts::new(unit, dot)),
+                None => Arc::new(ListConversion::new(unit)),
+            },
         };
         let reached = Reached::new(&*subject)?;
         Ok(Self { hits: subject.counts(0), subject, reached, vectors: 0 })
@@ -90,10 +91,12 @@ impl Coverage {
         if given != expected {
             return Err(Error::Count { what: "operands", given, expected });
         }
-        let (hits, mut values) = (&mut self.hits, Vec::new());
-        self.subject.bins(operands, &mut values, |at, bin| hits[at][bin] += 1);
+        let (hits, status, mut values) = (&mut self.hits, &mut self.reached.status, Vec::new());
+        self.subject.bins(operands, &mut values, |at, bin| {
+            hits[at][bin] += 1;
+            status[at][bin] = Reach::Reachable;
+        });
         self.vectors += 1;
-        self.take_in_news();
         Ok(())
     }
 

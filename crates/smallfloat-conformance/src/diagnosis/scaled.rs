@@ -9,6 +9,7 @@ use smallfloat_kernels::{Accumulate, Gpu, MatrixUnit, Output};
 use crate::diagnosis::fixed::of_unit;
 use crate::diagnosis::mistake::Mistake;
 use crate::diagnosis::sums::{changed, flushed, of_lanes, of_operands};
+use crate::terms::{Cut, Term};
 use crate::vectors::{BlockScales, CallOutcome, DotProduct, FixedUnit, ScaledSums, scale, times};
 
 /// The mistakes of a sum with block scales, the likelier first.
@@ -222,14 +223,6 @@ fn of_units(dot: &DotProduct, scales: BlockScales, sums: ScaledSums) -> Vec<Mist
     all
 }
 
-/// How what lies below the last bit of an aligned term goes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cut {
-    TowardZero,
-    Down,
-    Nearest,
-}
-
 /// What terms are aligned by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Aligned {
@@ -253,59 +246,6 @@ struct Way {
     reading: Option<(Reading, [bool; 2])>,
     /// Sixteen elements share a scale; the scales of a group are used again after the last one.
     blocks_of_16: bool,
-}
-
-/// An exact term: significand · 2^unit, and the exponent by which it is aligned.
-#[derive(Clone, Copy)]
-struct Term {
-    significand: i128,
-    unit: i32,
-    exponent: i32,
-}
-
-impl Term {
-    /// A finite number of a format; zeros have the exponent −126.
-    fn new(format: &Format, datum: Datum) -> Option<Self> {
-        let Datum::Finite { negative, significand, exponent } = datum else { return None };
-        let magnitude = i128::from(significand);
-        let lowest = format.min_normal().exponent_of_leading_bit();
-        Some(Self {
-            significand: if negative { -magnitude } else { magnitude },
-            unit: if significand == 0 { -126 } else { exponent },
-            exponent: if significand == 0 { -126 } else { datum.exponent_of_leading_bit().max(lowest) },
-        })
-    }
-
-    fn times(self, other: Self) -> Self {
-        Self {
-            significand: self.significand * other.significand,
-            unit: self.unit + other.unit,
-            exponent: self.exponent + other.exponent,
-        }
-    }
-
-    fn leading_exponent(&self) -> i32 {
-        let leading = self.significand.unsigned_abs().checked_ilog2();
-        leading.map_or(self.exponent, |bit| self.unit + bit.cast_signed())
-    }
-
-    /// As a multiple of 2^low.
-    fn cut(self, low: i32, cut: Cut) -> i128 {
-        let shift = self.unit - low;
-        if shift >= 0 {
-            return if self.significand == 0 { 0 } else { self.significand << shift };
-        }
-        let below = shift.unsigned_abs().min(126);
-        let magnitude = self.significand.unsigned_abs().cast_signed() >> below;
-        match cut {
-            Cut::TowardZero => self.significand.signum() * magnitude,
-            Cut::Down => self.significand >> below,
-            Cut::Nearest => {
-                let half = self.significand.unsigned_abs().cast_signed() >> (below - 1) & 1;
-                self.significand.signum() * (magnitude + half)
-            }
-        }
-    }
 }
 
 /// Binades above all products from which on an accumulator that aligns nothing is left alone.
@@ -382,7 +322,7 @@ impl Way {
                     continue;
                 };
                 let product = x.times(y);
-                sum = Some(sum.map_or(product, |sum| added(sum, product)));
+                sum = Some(sum.map_or(product, |sum| sum.plus(product)));
             }
             let Some(sum) = sum else { continue };
             // An exact sum is aligned by its scales alone.
@@ -434,17 +374,6 @@ fn in_binary32(datum: Datum) -> u64 {
 
 fn nan() -> u64 {
     BINARY32.encode(Datum::Nan { negative: false }).expect("binary32 has a NaN")
-}
-
-/// The exact sum of products of two formats.
-fn added(x: Term, y: Term) -> Term {
-    let unit = match (x.significand, y.significand) {
-        (0, _) => y.unit,
-        (_, 0) => x.unit,
-        _ => x.unit.min(y.unit),
-    };
-    let at_unit = |term: Term| if term.significand == 0 { 0 } else { term.significand << (term.unit - unit) };
-    Term { significand: at_unit(x) + at_unit(y), unit, exponent: x.exponent.max(y.exponent) }
 }
 
 /// The rounding of a block's sum before it is scaled.

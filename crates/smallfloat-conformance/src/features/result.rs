@@ -2,7 +2,7 @@
 
 use smallfloat::ops::{Operation, OperationOptions, Semantics, Sum, multiply};
 use smallfloat::p3109::Specialization;
-use smallfloat::{Class, Datum, Exact, Flags, Format, Remainder, Rounding};
+use smallfloat::{Class, Datum, Exact, Flags, Format, Remainder, Rounding, project};
 
 use crate::features::operands::{Layout, Part, field, last_field, pattern};
 use crate::features::{
@@ -301,6 +301,11 @@ pub(crate) struct RoundedResult {
 impl RoundedResult {
     pub(crate) fn new(to: &Format, rounding: Rounding, flags: Flags) -> Self {
         Self { to: *to, rounding, flags }
+    }
+
+    /// The code of a value that the format has, or of the like.
+    pub(crate) fn encode(&self, datum: Datum) -> u64 {
+        project(Exact::from_datum(datum), &self.to, &self.to.default_projection()).value
     }
 
     pub(crate) fn features(&self) -> Vec<Feature> {

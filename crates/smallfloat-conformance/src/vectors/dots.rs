@@ -174,6 +174,12 @@ impl DotProduct {
         })
     }
 
+    /// Products that are added at a time, of a matrix unit.
+    pub(crate) fn group(&self) -> Option<usize> {
+        let of_unit = self.matrix_unit().map(|unit| unit.fused().k);
+        of_unit.or_else(|| self.scaled_sums().map(|sums| sums.k))
+    }
+
     /// How many scales each side has.
     pub(crate) fn blocks(&self) -> usize {
         self.scales.map_or(0, |scales| self.length.div_ceil(scales.block))
@@ -197,7 +203,7 @@ impl DotProduct {
     }
 
     /// Whether the sum raises flags.
-    pub(super) fn policy(&self) -> Option<FlagPolicy> {
+    pub(crate) fn policy(&self) -> Option<FlagPolicy> {
         let has_flags = matches!(self.accumulate, Accumulate::Exact | Accumulate::Rounded(..));
         has_flags.then_some(FlagPolicy::IEEE_BEFORE)
     }

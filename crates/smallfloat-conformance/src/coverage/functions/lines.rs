@@ -8,12 +8,12 @@ use smallfloat::{Datum, Exact, Format};
 
 use crate::coverage::functions::blocks::BlockSolver;
 use crate::coverage::functions::{Function, results};
-use crate::coverage::model::codes::{of_classes, of_fields};
+use crate::coverage::model::codes::of_classes;
 use crate::coverage::model::cross::Decided;
 use crate::coverage::model::search::Search;
 use crate::features::element_values;
 use crate::vectors::generate::directed::{around, last_operand};
-use crate::vectors::generate::pools::{pool, sample};
+use crate::vectors::generate::pools::{of_fields, pool, sample};
 use crate::vectors::{Field, UnitUnderTest};
 
 impl Function {

@@ -9,7 +9,7 @@ mod blocks;
 mod corners;
 mod lines;
 mod possible;
-mod results;
+pub(crate) mod results;
 
 use smallfloat::ops::Operation;
 use smallfloat::p3109::{BlockFunction, Function as P3109Function};

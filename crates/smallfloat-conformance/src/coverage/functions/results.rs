@@ -16,7 +16,7 @@ use smallfloat::{Datum, Exact, Format, NegativeZero, RandomBits, Rounded, Roundi
 
 /// A range of magnitudes and what their digits are at most.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// The exponent of the last place of every result.
     quantum: Option<i32>,
     /// The bits of every result.
@@ -139,6 +139,28 @@ impl Limits {
             smallest: limits.smallest.scaled(scale),
             ..limits
         })
+    }
+
+    /// Sums of so many products, each of which may be rounded on the way.
+    pub(crate) fn of_products(formats: &[Format; 2], count: usize) -> Self {
+        let [x, y] = formats;
+        let last_place = quantum(x) + quantum(y);
+        let largest = times(Exact::from(x.max_finite()), Exact::from(y.max_finite()));
+        Self {
+            quantum: Some(last_place),
+            bits: None,
+            ending: None,
+            largest: grown(largest, 2 * count),
+            smallest: Exact::finite(false, 1, last_place),
+            has_negative: formats.iter().any(Format::is_signed),
+        }
+    }
+
+    /// Any number.
+    pub(crate) fn none() -> Self {
+        const FAR: i32 = 1 << 20;
+        let (largest, smallest) = (Exact::finite(false, 1, FAR), Exact::finite(false, 1, -FAR));
+        Self { quantum: None, bits: None, ending: None, largest, smallest, has_negative: true }
     }
 
     /// One of the operands, or less.
@@ -301,7 +323,7 @@ fn units(x: Datum, exponent: i32) -> Option<u128> {
 }
 
 /// Results that stand for all that there may be, of both signs where there are both.
-pub(super) fn representatives(limits: &Limits, to: &Format) -> Vec<Exact> {
+pub(crate) fn representatives(limits: &Limits, to: &Format) -> Vec<Exact> {
     let largest = to.encode(to.max_finite()).expect("a value of the format");
     let mut found = Vec::new();
     for index in indices(to) {

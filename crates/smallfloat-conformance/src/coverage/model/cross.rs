@@ -56,6 +56,16 @@ impl Axis {
         Self { name: name.to_owned(), words, reading }
     }
 
+    /// The numbers from `low` on that these words are for.
+    pub(crate) fn from(self, low: i32) -> Self {
+        match self.reading {
+            Reading::Feature { at, stride, absent, .. } => {
+                Self { reading: Reading::Feature { at, stride, low, absent }, ..self }
+            }
+            Reading::Flags(_) | Reading::Lane => self,
+        }
+    }
+
     /// In a cross with an axis of lanes: the next lane's value is `stride` places further.
     pub(crate) fn per_lane(mut self, by: usize) -> Self {
         if let Reading::Feature { stride, .. } = &mut self.reading {

@@ -29,6 +29,7 @@ pub(super) fn models(dot: &DotProduct, level: CoverageLevel) -> Vec<Model> {
         Model { name: "special", operands: maker.special() },
     ];
     models.extend(maker.of_scales(8 * effort));
+    models.extend(maker.of_terms(dot));
     for model in &mut models {
         let lines: Vec<&[u64]> = model.operands.chunks_exact(maker.width()).collect();
         if model.operands.len() > NUMBERS {
@@ -146,7 +147,7 @@ pub(super) struct Maker {
 pub(super) type Pair = (u64, u64);
 
 impl Maker {
-    fn new(dot: &DotProduct) -> Self {
+    pub(super) fn new(dot: &DotProduct) -> Self {
         let [x, y] = dot.formats();
         let c = dot.has_accumulator().then(|| Codes::new(dot.register()));
         let scales = dot.scales().map(|scales| ScaleMaker::new(scales, dot.blocks()));
@@ -155,7 +156,7 @@ impl Maker {
 
     /// Adds a line with these products, from the first place on; zeros fill the others. Scales, if
     /// there are some, change no product.
-    fn push(&self, lines: &mut Vec<u64>, pairs: impl Fn(usize) -> Pair, c: Option<u64>) {
+    pub(super) fn push(&self, lines: &mut Vec<u64>, pairs: impl Fn(usize) -> Pair, c: Option<u64>) {
         let turn = lines.len() / self.width();
         let scales = self.scales.as_ref().map_or((0, 0), |scales| scales.balanced(turn));
         self.push_scaled(lines, pairs, |_| scales, c);
@@ -213,12 +214,12 @@ impl Maker {
     }
 
     /// Powers of two whose product is 2^exponent.
-    fn power(&self, exponent: i32) -> Option<Pair> {
+    pub(super) fn power(&self, exponent: i32) -> Option<Pair> {
         power(&self.x, &self.y, exponent)
     }
 
     /// The exponents of the smallest and the largest product of powers.
-    fn product_range(&self) -> Option<(i32, i32)> {
+    pub(super) fn product_range(&self) -> Option<(i32, i32)> {
         let ((first, _), (last, _)) = (self.x.powers.first()?, self.x.powers.last()?);
         let ((other_first, _), (other_last, _)) = (self.y.powers.first()?, self.y.powers.last()?);
         Some((first + other_first, last + other_last))

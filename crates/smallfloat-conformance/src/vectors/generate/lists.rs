@@ -4,13 +4,19 @@ use smallfloat::{Codebook, Datum, Format};
 
 use crate::vectors::fixed::FixedUnit;
 use crate::vectors::generate::directed::{Model, around};
+use crate::vectors::generate::pools;
 
 /// All models that aim at a result.
 pub(super) fn models(unit: &FixedUnit) -> Vec<Model> {
     let (Some(codebook), Some(format)) = (unit.destination(), unit.operands()[0].format) else {
         return Vec::new();
     };
-    vec![Model { name: "rounding boundaries", operands: boundaries(codebook, &format) }]
+    let mut fields = pools::of_fields(&format);
+    fields.retain(|code| !format.decode(*code).is_nan());
+    vec![
+        Model { name: "rounding boundaries", operands: boundaries(codebook, &format) },
+        Model { name: "exponent fields", operands: fields },
+    ]
 }
 
 /// The codes nearest to values and to the middles between them, of a conversion into a list.

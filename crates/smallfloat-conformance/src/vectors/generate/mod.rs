@@ -7,6 +7,7 @@ mod plan;
 pub(crate) mod pools;
 mod random;
 mod scales;
+pub(crate) mod terms;
 
 use std::io::{self, Write};
 use std::ops::Range;

@@ -14,7 +14,7 @@ const BLOCKS: usize = 16;
 
 /// The scales' part of lines.
 pub(super) struct ScaleMaker {
-    codes: Codes,
+    pub(super) codes: Codes,
     pub(super) blocks: usize,
     block: usize,
     /// Scales whose product is one.
