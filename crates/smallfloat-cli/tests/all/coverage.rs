@@ -114,3 +114,64 @@ fn samples_are_in_the_bins_of_the_covergroup() {
     assert!(reached < all, "fifty vectors do not reach all {all}");
     assert_eq!((Some(reached), Some(all)), (cover["hit"].as_u64(), cover["reachable"].as_u64()));
 }
+
+/// The missing bins of a cross in the JSON of `cover`, each as its words.
+fn missing(cover: &Value, cross: &str) -> Vec<Vec<String>> {
+    let crosses = cover["crosses"].as_array().expect("crosses");
+    let cross = crosses.iter().find(|found| found["name"] == cross).expect("a cross");
+    let word = |word: &Value| word.as_str().expect("a word").to_owned();
+    let words = |bin: &Value| bin["bin"].as_array().expect("words").iter().map(word).collect();
+    cross["missing"].as_array().expect("bins").iter().map(words).collect()
+}
+
+/// A conversion into a list: without a line, its tie is missing, and is closed again.
+#[test]
+fn ties_of_a_list_are_missed_and_closed() {
+    let place = Place::new();
+    let folder = place.folder();
+    run(folder, &["vectors", "gen", "--from", "binary16", "--to", "int4", "-o", "all.txt"]);
+    run(folder, &["vectors", "cover", "all.txt", "--goal", "100"]);
+    // 2.5 is 0x4100.
+    kept(&place, "all.txt", "less.txt", |_, line| !line.starts_with("4100 "));
+    let less = object(folder, &["vectors", "cover", "less.txt", "--json"]);
+    let tie = ["between 2 and 3", "tie, becomes the lower value"].map(str::to_owned).to_vec();
+    assert_eq!(missing(&less, "middles"), [tie]);
+    let text = run(folder, &["vectors", "cover", "less.txt"]);
+    assert!(text.contains("x 0x4100 (2.5)"), "{text}");
+    run(folder, &["vectors", "gen", "--close", "less.txt", "-o", "rest.txt"]);
+    run(folder, &["vectors", "check", "rest.txt"]);
+    run(folder, &["vectors", "cover", "less.txt", "rest.txt", "--goal", "100"]);
+}
+
+/// A sum of products: level 1 has each operand class in each lane; where a lane has no NaN, that
+/// is missing. A covergroup has a coverpoint for each lane.
+#[test]
+fn a_lane_of_a_sum_is_missed_and_closed() {
+    let place = Place::new();
+    let folder = place.folder();
+    let unit = ["--op", "dot", "--format", "e5m2", "--accumulate", "hopper", "--length", "3"];
+    run(folder, &[&["vectors", "gen"], &unit[..], &["-o", "all.txt"]].concat());
+    let whole = object(folder, &["vectors", "cover", "all.txt", "--json"]);
+    for cross in ["lanes", "single products", "terms", "specials", "accumulator", "c fields"] {
+        assert_eq!(missing(&whole, cross), Vec::<Vec<String>>::new(), "{cross}");
+    }
+    // NaNs of E5M2 are 7d to 7f and fd to ff; x1 is the second number.
+    let is_nan = |code: &str| u8::from_str_radix(code, 16).expect("a byte") & 0x7f > 0x7c;
+    kept(&place, "all.txt", "less.txt", |_, line| !is_nan(line.split(' ').nth(1).expect("x1")));
+    let files = ["--systemverilog", "bins.sv", "--samples", "bins.hex", "--json"];
+    let less = object(folder, &[&["vectors", "cover", "less.txt"], &files[..]].concat());
+    let lanes = missing(&less, "lanes");
+    // All six classes of y, and what other lanes had on the same lines alone.
+    assert_eq!(lanes.iter().filter(|bin| bin[0] == "lane 1").count(), 6, "{lanes:?}");
+    assert!(lanes.iter().all(|bin| bin[1] == "x NaN"), "{lanes:?}");
+    let text = String::from_utf8(place.read("bins.sv")).expect("text");
+    for lane in 0..3 {
+        assert!(text.contains(&format!("lanes__lane_{lane}_bins: coverpoint reached[")), "{text}");
+    }
+    let bins = text.lines().filter(|line| line.trim_start().starts_with("bins ")).count();
+    assert_eq!(Some(bins as u64), less["reachable"].as_u64());
+    fs::write(place.path("less.json"), serde_json::to_string(&less).expect("JSON")).expect("a file");
+    run(folder, &["vectors", "gen", "--close", "less.json", "-o", "rest.txt"]);
+    run(folder, &["vectors", "check", "rest.txt"]);
+    run(folder, &["vectors", "cover", "less.json", "rest.txt", "--goal", "100"]);
+}

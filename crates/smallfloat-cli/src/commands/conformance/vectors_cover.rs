@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use smallfloat_conformance::coverage::{Bin, UnitCoverage};
-use smallfloat_conformance::vectors::{CheckOptions, LineLayout, VectorUnit};
+use smallfloat_conformance::vectors::{CheckOptions, Field, LineLayout, VectorUnit};
 use smallfloat_tensor::{DurableFile, open_regular};
 
 use crate::arguments::files::check_outputs;
@@ -25,8 +25,10 @@ Examples:
   smallfloat vectors cover results.hex --systemverilog coverage.sv --samples bins.hex
 
 Counts in which bins the operands of vectors fall. A bin is a combination of features: of the
-operands' classes, signs, exponents and significands, of the exact result, and of its rounding. The
-results in the file do not matter; `vectors check` judges them.
+operands' classes, signs, exponents and significands, of the exact result, and of its rounding; of
+a conversion into a list of values, the numbers next to each middle between two values and ties; of
+a sum of products, what each lane has, where terms are aligned, what is cut, cancels and grows, and
+scales. The results in the file do not matter; `vectors check` judges them.
 
 What is unreachable is left out, so that 100 % is 100 %: of units whose operands have at most 24
 bits together all are tried, of wider ones operands are searched for and proofs sought. Bins for
@@ -280,28 +282,38 @@ fn crosses(coverage: &UnitCoverage) -> Vec<CrossRow<'_>> {
     rows
 }
 
-/// More operands than this are codes alone.
+/// More operands than this have no names and values; of sums, those that are not zero.
 const NAMED: usize = 4;
+const NAMED_OF_MANY: usize = 6;
 /// How many codes of a block are shown.
 const SHOWN: usize = 16;
 
 /// Operands that reach a bin: with names and values, of blocks the first codes.
 fn operands(unit: &VectorUnit, bin: &Bin<'_>) -> Option<String> {
     let operands = bin.operands?;
-    let fields = unit.operands().iter().zip(operands);
-    if operands.len() > NAMED {
-        let mut codes: Vec<String> = fields
-            .map(|(field, code)| format!("{code:0width$x}", width = field.digits()))
-            .take(SHOWN)
-            .collect();
-        codes.extend((operands.len() > SHOWN).then(|| "…".into()));
-        return Some(codes.join(" "));
-    }
-    let all = fields.map(|(field, code)| match &field.format {
-        Some(format) => {
+    let fields = || unit.operands().iter().zip(operands);
+    let named = |(field, code): (&Field, &u64)| match (&field.format, &field.list) {
+        (Some(format), _) => {
             format!("{} {} ({})", field.name, words::code(format, *code), words::value(format, *code))
         }
-        None => format!("{} {code:#x}", field.name),
-    });
-    Some(all.collect::<Vec<_>>().join(", "))
+        (None, Some(list)) => {
+            let value = u32::try_from(*code).map_or(f32::NAN, |code| list.value(code));
+            format!("{} {code:#x} ({value})", field.name)
+        }
+        (None, None) => format!("{} {code:#x}", field.name),
+    };
+    if operands.len() <= NAMED {
+        return Some(fields().map(named).collect::<Vec<_>>().join(", "));
+    }
+    let others = || fields().filter(|(_, code)| **code != 0);
+    if matches!(unit, VectorUnit::Fixed(_)) && others().count() <= NAMED_OF_MANY {
+        let rest = if others().count() == 0 { "all 0" } else { "others 0" };
+        return Some(others().map(named).chain([rest.into()]).collect::<Vec<_>>().join(", "));
+    }
+    let mut codes: Vec<String> = fields()
+        .map(|(field, code)| format!("{code:0width$x}", width = field.digits()))
+        .take(SHOWN)
+        .collect();
+    codes.extend((operands.len() > SHOWN).then(|| "…".into()));
+    Some(codes.join(" "))
 }
