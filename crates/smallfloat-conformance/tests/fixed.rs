@@ -1,6 +1,8 @@
 //! Vectors of units that compute in one way: conversions of lists of values, against integers that
 //! share no code with them.
 
+mod published;
+
 use std::fmt::Write as _;
 
 use smallfloat::Format;
@@ -9,6 +11,8 @@ use smallfloat_conformance::vectors::{
     CheckOptions, CheckReport, CoverageLevel, FixedUnit, FlagSet, LineLayout, Selection, VectorPlan,
     VectorSet, check,
 };
+
+use published::NF4;
 
 fn set(unit: &str, level: Option<CoverageLevel>, random: Option<u64>) -> VectorSet {
     let unit: FixedUnit = unit.parse().expect(unit);
@@ -33,26 +37,6 @@ fn vectors(text: &str) -> Vec<Vec<u64>> {
         lines.map(|line| line.split(' ').map(|word| u64::from_str_radix(word, 16).expect("hexadecimal")));
     numbers.map(Iterator::collect).collect()
 }
-
-/// NF4's values as QLoRA's appendix E prints them.
-const NF4: [f32; 16] = [
-    -1.0,
-    -0.696_192_8,
-    -0.525_073_05,
-    -0.394_917_5,
-    -0.284_441_38,
-    -0.184_773_43,
-    -0.091_050_036,
-    0.0,
-    0.079_580_3,
-    0.160_930_2,
-    0.246_112_3,
-    0.337_915_24,
-    0.440_709_83,
-    0.562_617,
-    0.722_956_84,
-    1.0,
-];
 
 /// A binary32 number as a multiple of 2^−60; `None` where it is none, or beyond 2^50.
 fn scaled(x: f32) -> Option<i128> {

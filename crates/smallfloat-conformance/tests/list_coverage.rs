@@ -1,10 +1,14 @@
 //! Coverage of conversions into lists of values, against arithmetic of its own.
 #![expect(clippy::float_cmp, reason = "values are equal or not")]
 
+mod published;
+
 use std::collections::BTreeSet;
 
 use smallfloat_conformance::coverage::Coverage;
 use smallfloat_conformance::vectors::{CheckOptions, FixedUnit};
+
+use published::NF4;
 
 fn unit(operation: &str) -> FixedUnit {
     operation.parse().expect("a unit")
@@ -41,26 +45,6 @@ fn e4m3() -> Vec<(u64, f64)> {
     };
     (0..256_u16).filter(|code| code & 127 != 127).map(|code| (code.into(), value(code.into()))).collect()
 }
-
-/// The values of NF4 (QLoRA, appendix E), by code and ascending.
-const NF4: [f32; 16] = [
-    -1.0,
-    -0.696_192_8,
-    -0.525_073_05,
-    -0.394_917_5,
-    -0.284_441_38,
-    -0.184_773_43,
-    -0.091_050_036,
-    0.0,
-    0.079_580_3,
-    0.160_930_2,
-    0.246_112_3,
-    0.337_915_24,
-    0.440_709_83,
-    0.562_617,
-    0.722_956_84,
-    1.0,
-];
 
 /// Which of its own bins the numbers of a source have: of values, middles and ends. `list` is
 /// ascending, with codes; `is_up` says whether a tie becomes the higher of two values.

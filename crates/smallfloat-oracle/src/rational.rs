@@ -77,7 +77,7 @@ impl Rational {
         if e >= 0 { (m << e.unsigned_abs()) / d } else { m / (d << e.unsigned_abs()) }
     }
 
-    /// The same where no long integer is needed.
+    /// Returns the largest integer that is not above the number, where no long integer is needed.
     ///
     /// # Panics
     /// If the number is negative.

@@ -633,7 +633,7 @@ fn generated_text_is_linted() {
             None => specification(text, "ieee-before").with_flags(Flags::NONE),
         };
         lint(text, &generate(&specification, "unit").expect(text).module);
-        // The core's rounding by a random word is not specified for formats without subnormals.
+        // Rounding by a random word has no specification for formats without subnormals.
         if !text.contains("8m0") {
             lint(text, &specification.text("unit").expect(text));
         }
