@@ -76,3 +76,19 @@ fn results_are_in_order_of_the_operands() {
         }
     }
 }
+
+#[test]
+fn a_place_is_found_from_everywhere() {
+    let operands: Vec<Exact> = (0..500).map(|i| Exact::ratio(i, 64)).collect();
+    for format in small_formats().into_iter().filter(|format| format.k <= 5) {
+        let table = Table::new(&format);
+        let policy = preset("ieee", &format);
+        for x in &operands {
+            let expected = table.round(x, &policy);
+            for mut near in 0..=table.len() {
+                let found = table.seek_near(x, &mut near).round(&policy);
+                assert_eq!(found, expected, "{format:?} {x:?} {near}");
+            }
+        }
+    }
+}

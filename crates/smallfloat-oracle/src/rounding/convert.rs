@@ -68,8 +68,23 @@ impl Sought<'_> {
 impl Table {
     /// Finds the place of an exact number.
     pub fn seek<'a>(&'a self, x: &'a Exact) -> Sought<'a> {
+        self.sought(x, &mut (self.len() / 2), self.len())
+    }
+
+    /// Finds the place of an exact number around the index of another's, which takes fewer
+    /// comparisons where these are near each other.
+    ///
+    /// # Panics
+    /// If the index is above the table's length.
+    pub fn seek_near<'a>(&'a self, x: &'a Exact, near: &mut usize) -> Sought<'a> {
+        self.sought(x, near, 1)
+    }
+
+    fn sought<'a>(&'a self, x: &'a Exact, near: &mut usize, step: usize) -> Sought<'a> {
         let place = match x {
-            Exact::Finite { magnitude, .. } if !magnitude.is_zero() => Some(self.place(magnitude)),
+            Exact::Finite { magnitude, .. } if !magnitude.is_zero() => {
+                Some(self.place(magnitude, near, step))
+            }
             _ => None,
         };
         Sought { table: self, x, place, shares: Shares::default() }

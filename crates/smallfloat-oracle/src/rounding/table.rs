@@ -139,19 +139,30 @@ impl Table {
         &self.min_normal
     }
 
-    /// Finds the neighbours of a magnitude.
-    pub(crate) fn place(&self, x: &Real) -> Place {
+    /// Finds the neighbours of a magnitude, looking first so far around an index. This becomes the
+    /// upper one's.
+    pub(crate) fn place(&self, x: &Real, near: &mut usize, mut step: usize) -> Place {
         let reaches = |point: &Dyadic| x.compare_dyadic(point) != Ordering::Less;
-        // The first index whose number is above x.
-        let (mut low, mut high) = (0, self.len());
+        let reaches_at = |index: usize| match &self.points {
+            Points::Sorted(sorted) => reaches(&sorted[index].0),
+            Points::Codes { .. } => reaches(&self.point(index).0),
+        };
+        // The first index whose number is above x lies from `low` to `high`: within twice as many
+        // each time.
+        let (mut low, mut high) = (*near, *near);
+        while low > 0 && !reaches_at(low - 1) {
+            (low, high) = (low.saturating_sub(step), low - 1);
+            step = step.saturating_mul(2);
+        }
+        while high < self.len() && reaches_at(high) {
+            (low, high) = (high + 1, self.len().min(high.saturating_add(step)));
+            step = step.saturating_mul(2);
+        }
         while low < high {
             let middle = low + (high - low) / 2;
-            let reached = match &self.points {
-                Points::Sorted(sorted) => reaches(&sorted[middle].0),
-                Points::Codes { .. } => reaches(&self.point(middle).0),
-            };
-            if reached { low = middle + 1 } else { high = middle }
+            if reaches_at(middle) { low = middle + 1 } else { high = middle }
         }
+        *near = low;
         let lo = low.checked_sub(1).map(|index| self.point(index));
         let hi = if low < self.len() {
             let (number, code) = self.point(low);

@@ -33,11 +33,11 @@ fn check_pair(from: &Source, to: &Format, table: &Table) -> (u64, Vec<String>) {
     let Source { format: from, values } = from;
     let projection = to.default_projection();
     let policy = oracle_policy(&projection);
-    let mut wrong = Vec::new();
+    let (mut wrong, mut near) = (Vec::new(), 0);
     for (code, (exact, raised)) in from.codes().zip(values) {
         // The oracle's flags are Tesla's.
         let got = convert_with(code, from, to, &projection, FlagPolicy::TESLA);
-        let (expected, flags) = table.round(exact, &policy);
+        let (expected, flags) = table.seek_near(exact, &mut near).round(&policy);
         let flags = core_flags(flags | *raised);
         if (got.value, got.flags) != (expected, flags) {
             wrong.push(format!(
