@@ -601,6 +601,12 @@ impl Scheme {
         SCHEMES.iter().filter(begins)
     }
 
+    /// Returns the scheme whose name is nearest to a misspelt one, if any is near.
+    pub fn nearest(name: &str) -> Option<&'static Self> {
+        let nearest = smallfloat::__closest(name, SCHEMES.iter().map(|scheme| (scheme.name, scheme.name)));
+        SCHEMES.iter().find(|scheme| Some(scheme.name) == nearest)
+    }
+
     /// Refuses a granularity that the scheme's readers do not know.
     ///
     /// # Errors
@@ -639,6 +645,9 @@ impl FromStr for Scheme {
         SCHEMES.iter().find(|scheme| scheme.name.eq_ignore_ascii_case(text)).copied().ok_or_else(|| {
             let mut near: Vec<_> = Self::variants(text).map(|scheme| scheme.name).collect();
             if near.is_empty() {
+                if let Some(Self { name, .. }) = Self::nearest(text) {
+                    return refuse(format!("scheme `{text}` is not known, did you mean `{name}`?"));
+                }
                 near = SCHEMES.iter().map(|scheme| scheme.name).collect();
             }
             refuse(format!("scheme `{text}` is not known: one of {}", near.join(", ")))
@@ -676,8 +685,10 @@ mod tests {
             error("MXFP8"),
             "scheme `MXFP8` is not known: one of mxfp8-e4m3, mxfp8-e5m2, mxfp8-quantized, mxfp8-typed"
         );
-        assert!(error("mxfp").contains("one of mxfp8-e4m3, mxfp8-e5m2, mxfp6-e3m2"));
+        assert!(error("small").contains("one of mxfp8-e4m3, mxfp8-e5m2, mxfp6-e3m2"));
         assert!(error("").contains("one of mxfp8-e4m3, mxfp8-e5m2, mxfp6-e3m2"));
+        assert_eq!(error("mxfp8_e4m3"), "scheme `mxfp8_e4m3` is not known, did you mean `mxfp8-e4m3`?");
+        assert_eq!(error("nvpf4"), "scheme `nvpf4` is not known, did you mean `nvfp4`?");
     }
 
     #[test]
