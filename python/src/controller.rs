@@ -14,7 +14,7 @@ use crate::cache::lock;
 use crate::convert::detached;
 use crate::events::EventCounts;
 use crate::format::{PyFormat, spec_of};
-use crate::integers::Bias;
+use crate::integers::{Amax, Bias, CodeUses, Slope};
 use crate::numerics::Policy;
 use crate::value_error;
 
@@ -125,11 +125,11 @@ impl PyBiasController {
         &self,
         py: Python<'py>,
         x: Option<&Bound<'py, PyAny>>,
-        amax: Option<f64>,
-        code_use: Option<Counts>,
-        slope: Option<f64>,
+        amax: Option<Amax>,
+        code_use: Option<CodeUses>,
+        slope: Option<Slope>,
     ) -> PyResult<i32> {
-        match (x, amax, code_use, slope) {
+        match (x, amax.map(|amax| amax.0), code_use.map(|uses| uses.0), slope.map(|slope| slope.0)) {
             (None, Some(amax), None, None) if amax.is_nan() || amax < 0.0 => Err(PyValueError::new_err(
                 format!("amax is the largest finite magnitude, at least zero, not {amax}"),
             )),

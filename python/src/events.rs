@@ -7,6 +7,8 @@ use pyo3::types::PyString;
 use smallfloat::{Flags, Format};
 use smallfloat_kernels::Code;
 
+use crate::integers::{EventNumbers, FlagBits};
+
 /// Flags and counts of one call, asked for with ``return_flags=True``.
 ///
 /// Attributes
@@ -119,8 +121,8 @@ macro_rules! counts {
         #[pymethods]
         impl EventCounts {
             #[new]
-            fn new(flags: u8, counts: [u64; 7]) -> Self {
-                Self(Counts::new(Flags::from_bits_truncate(flags), counts))
+            fn new(flags: FlagBits, counts: EventNumbers) -> Self {
+                Self(Counts::new(Flags::from_bits_truncate(flags.0), counts.0))
             }
 
             fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (u8, [u64; 7])) {

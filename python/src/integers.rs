@@ -1,9 +1,21 @@
-//! Integers that Python gives, with errors that name the parameter and its range.
+//! Integers and numbers that Python gives, with errors that name the parameter and its range.
 
 use std::num::NonZeroU64;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyString};
+
+/// The text of a value. Python makes none of an integer of thousands of digits.
+pub(crate) fn told(value: Borrowed<'_, '_, PyAny>, text: PyResult<Bound<'_, PyString>>) -> PyResult<String> {
+    match text {
+        Err(error) if value.is_instance_of::<PyInt>() && error.is_instance_of::<PyValueError>(value.py()) => {
+            let bits: u64 = value.call_method0("bit_length")?.extract()?;
+            Ok(format!("an integer of {bits} bits"))
+        }
+        text => Ok(text?.to_string()),
+    }
+}
 
 macro_rules! integers {
     ($($(#[$doc:meta])* $name:ident($of:ty): $range:literal;)*) => {$(
@@ -15,7 +27,7 @@ macro_rules! integers {
             type Error = PyErr;
 
             fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-                let says = || Ok::<_, PyErr>(format!(concat!($range, ", not {}"), value.repr()?));
+                let says = || Ok::<_, PyErr>(format!(concat!($range, ", not {}"), told(value, value.repr())?));
                 match value.extract() {
                     Ok(number) => Ok(Self(number)),
                     Err(error)
@@ -57,6 +69,18 @@ integers! {
     ShardBytes(NonZeroU64): "shard_bytes must be an integer in 1..2**64";
     /// The number of a shard.
     Shard(usize): "shard must be an integer in 0..shards of the plan";
+    /// The numbers of a CodeUse.
+    CodeUses((u64, u64, u64, u64)): "code_use must be four integers in 0..2**64";
+    /// The largest magnitude of a tensor.
+    Amax(f64): "amax must be a number that float64 can hold";
+    /// The slope of a loss.
+    Slope(f64): "slope must be a number that float64 can hold";
+    /// The numbers of an EventCounts.
+    EventNumbers([u64; 7]): "counts must be seven integers in 0..2**64";
+    /// Flags as bits.
+    FlagBits(u8): "flags must be an integer in 0..2**8";
+    /// How many random operands are tried.
+    RandomOperands(u64): "random must be an integer in 0..2**64";
     /// How many threads may work.
     Threads(usize): "threads must be at least 1 and less than 2**64, or None for one a core";
 }

@@ -13,6 +13,7 @@ use smallfloat_tensor::BiasPolicy;
 use crate::array::{Input, with_kind};
 use crate::convert::detached;
 use crate::format::{PyFormat, spec_of};
+use crate::integers::{RandomOperands, Seed, told};
 use crate::value_error;
 
 /// The format with the bias that suits data.
@@ -81,7 +82,7 @@ impl<'py> FromPyObject<'_, 'py> for Policy {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(value.str()?.to_string()))
+        Ok(Self(told(value, value.str())?))
     }
 }
 
@@ -92,7 +93,7 @@ impl<'py> FromPyObject<'_, 'py> for Level {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(value.str()?.to_str()?.parse().map_err(value_error)?))
+        Ok(Self(told(value, value.str())?.parse().map_err(value_error)?))
     }
 }
 
@@ -135,7 +136,8 @@ impl<'py> FromPyObject<'_, 'py> for Level {
 /// >>> sf.kappa("Add<e5m2, e5m2, e5m2>", operands=[[0x3c, 0x3c], [0x3c, 0x40]], given=[0x40, 0x41])["worst"]
 /// ([60, 64], [66], [65])
 #[pyfunction]
-#[pyo3(signature = (operation, *, variant=None, operands=None, given=None, level=None, random=None, seed=0))]
+#[pyo3(signature = (operation, *, variant=None, operands=None, given=None, level=None, random=None, seed=Seed(0)),
+    text_signature = "(operation, *, variant=None, operands=None, given=None, level=None, random=None, seed=0)")]
 #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
 pub(crate) fn kappa<'py>(
     py: Python<'py>,
@@ -144,15 +146,15 @@ pub(crate) fn kappa<'py>(
     operands: Option<Vec<Vec<u64>>>,
     given: Option<Vec<u64>>,
     level: Option<Level>,
-    random: Option<u64>,
-    seed: u64,
+    random: Option<RandomOperands>,
+    seed: Seed,
 ) -> PyResult<Bound<'py, PyDict>> {
     let operation: MeasuredOperation = operation.parse().map_err(value_error)?;
     let gauge = match (variant, operands, given) {
         (Some(variant), None, None) => {
             let variant = Variant::new(variant, &operation).map_err(value_error)?;
             let level = level.map(|Level(level)| level);
-            let plan = operation.plan(level, seed, random).map_err(value_error)?;
+            let plan = operation.plan(level, seed.0, random.map(|random| random.0)).map_err(value_error)?;
             let given = |codes: &[u64]| variant.call(codes);
             let all = || measure(&operation, plan.as_ref(), given, GaugeOptions::default(), &|_| ());
             detached(py, None, usize::MAX, all)?.map_err(value_error)?

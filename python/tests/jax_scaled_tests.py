@@ -157,6 +157,24 @@ def test_what_is_refused():
             jax.jit(lambda x, call=call: call(x, "e4m3fn"))(x)
 
 
+def test_codes_that_there_are_not():
+    x = np.ones((2, 4), np.float32)
+    narrow = sf.Config("e2m3fn", granularity="channel", scale_format="ue4m3")
+    for config, part, number, says in [
+        ("e2m1fn", "", 16, "codes of e2m1fn are 0..=0xf, the array has 16..=16"),
+        ("shp", "_bias", 64, "biases are 0..=0x3f, the array has 64..=64"),
+        (narrow, "_scale", 128, "codes of ue4m3 are 0..=0x7f, the array has 128..=128"),
+    ]:
+        q = sf.quantize(x, config)
+        parts = {name: np.full_like(array, number) if name == part else array for name, array in q._parts.items()}
+        q = sf.QuantizedTensor(parts, q._entry)
+        for given in (q, q.map(jnp.asarray)):
+            with pytest.raises(ValueError, match=says):
+                sfj.dequantize(given)
+        # What is traced has no values to check.
+        assert jax.jit(sfj.dequantize)(q.map(jnp.asarray)).shape == x.shape
+
+
 def test_shapes_of_a_tree_print():
     q = sfj.quantize(jnp.ones((2, 32)), "mxfp4")
     shapes = jax.eval_shape(lambda: sfj.quantize(jnp.ones((2, 32)), "mxfp4"))

@@ -69,6 +69,9 @@ def test_empty():
 def test_lists_and_integers():
     assert sf.encode([[1, 2], [3, 4]], "e4m3fn").tolist() == [[0x38, 0x40], [0x44, 0x48]]
     assert sf.encode(np.array([2**53], np.int64), "bfloat16") == sf.encode(2.0**53, "bfloat16")
+    exact = np.array([2**60, -3 * 2**55, 0, -(2**63), 2**53 - 1])
+    assert np.array_equal(sf.encode(exact, "bfloat16"), sf.encode(exact.astype(np.float64), "bfloat16"))
+    assert sf.encode(np.array(2**63 + 2**62, np.uint64), "bfloat16") == sf.encode(1.5 * 2.0**63, "bfloat16")
     assert sf.decode([0, 1, 2], "e2m1fn").tolist() == [0.0, 0.5, 1.0]
 
 

@@ -48,12 +48,22 @@ def recipe(
         if not isinstance(found[word], (str, type(None))):
             raise TypeError(f"{word} is a word, not {found[word]!r}")
     for word, numbers, said in (("seed", range(2**64), "0..2**64"), ("random_bits", range(1, 33), "1..=32")):
+        if found[word] is not None and not hasattr(found[word], "__index__"):
+            raise TypeError(f"{word} must be an integer in {said}, not {found[word]!r}")
         if found[word] is not None and operator.index(found[word]) not in numbers:
-            raise ValueError(f"{word} must be an integer in {said}, not {found[word]}")
-    found["bias"] = None if bias is None else str(bias)
+            raise ValueError(f"{word} must be an integer in {said}, not {_told(found[word])}")
+    found["bias"] = None if bias is None else _told(bias)
     found["scale_format"] = None if scale_format is None else str(scale_format)
     found["include"], found["exclude"] = patterns(include, "include"), patterns(exclude, "exclude")
     return found
+
+
+def _told(value: Any) -> str:
+    """The text of a value. Python makes none of an integer of thousands of digits."""
+    try:
+        return str(value)
+    except ValueError:
+        return f"an integer of {value.bit_length()} bits"
 
 
 def refuse_unknown(keywords: Iterable[str]) -> None:

@@ -162,9 +162,12 @@ def numbers(x: np.ndarray, name: str) -> np.ndarray:
         return x.astype(np.float64)
     if dtype.kind in "iu":
         if x.size and (x.max() > 2**53 or x.min() < -(2**53)):
-            raise ValueError(
-                f"{name} has integers beyond 2**53, which float64 can't hold exactly: convert them to floats yourself"
-            )
+            # Without the zeros at their ends they have at most 53 bits, or are not exact.
+            odd = x // np.where(x == 0, x.dtype.type(1), x & -x)
+            if odd.max() > 2**53 or odd.min() < -(2**53):
+                raise ValueError(
+                    f"{name} has integers beyond 2**53, which float64 can't hold exactly: convert them to floats yourself"
+                )
         return x.astype(np.float64)
     if dtype.name.startswith(_SMALL_FLOATS):
         return x.astype(np.float32)

@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use smallfloat::formats::E8M0FNU;
-use smallfloat::{Codebook, Family, Format, Preset, Rounding, Saturation};
+use smallfloat::{Codebook, ErrorKind, Family, Format, FormatSpec, Preset, Rounding, Saturation};
 use smallfloat_tensor::{
     self as tensor, BiasPolicy, Dtype, NamePatterns, Negative, Nonfinite, Options, Packing, Plan, ScaleRule,
     ScaleSpec, Scheme, Sharding, Share, Sink, SinkOptions, Source, TensorInfo, TensorSpec, TensorView,
@@ -64,6 +64,12 @@ fn word<T: FromStr<Err = smallfloat_tensor::Error>>(
     parsed.map_err(|e| PyValueError::new_err(format!("{keyword}: {e}")))
 }
 
+/// Returns whether a name is near to a scheme's, and to no format's.
+fn is_scheme(name: &str) -> bool {
+    let error = name.parse::<FormatSpec>().map_err(|error| error.kind());
+    matches!(error, Err(ErrorKind::UnknownFormat { suggestion: None, .. })) && Scheme::nearest(name).is_some()
+}
+
 /// What decides the bytes of a quantized file, as keyword arguments of Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -106,8 +112,8 @@ impl QuantizeKeywords<'_> {
         let name: Option<String> = self.fmt.extract().ok();
         let scheme = match name.as_deref().map(|name| (name, name.parse::<Scheme>())) {
             Some((_, Ok(scheme))) => Some(scheme),
-            // `mxfp8` is the beginning of schemes, not a format misspelt.
-            Some((name, Err(unknown))) if Scheme::variants(name).next().is_some() => {
+            // `mxfp8` is the beginning of schemes, not a format misspelt; `mxfp5` a scheme misspelt.
+            Some((name, Err(unknown))) if Scheme::variants(name).next().is_some() || is_scheme(name) => {
                 return Err(refused(unknown));
             }
             _ => None,

@@ -97,16 +97,21 @@ def _integers_of_codes(codes: Any, fmt: str) -> Any:
         if Format(own) != Format(fmt):
             raise TypeError(f"the codes' dtype is {codes.dtype}, which is not {fmt}")
         return lax.bitcast_convert_type(codes, jnp.uint8 if codes.dtype.itemsize == 1 else jnp.uint16)
+    check_codes(codes, Format(fmt).max_code, f"codes of {fmt}")
+    return jnp.asarray(codes)
+
+
+def check_codes(codes: Any, largest: int, what: str) -> None:
+    """Refuses what are no integers from 0 to the largest; what is traced has no values to check."""
     if not jnp.issubdtype(codes.dtype, jnp.integer):
-        raise TypeError(f"codes of {fmt} are integers, not {codes.dtype}")
-    limits, largest = jnp.iinfo(codes.dtype), Format(fmt).max_code
+        raise TypeError(f"{what} are integers, not {codes.dtype}")
+    limits = jnp.iinfo(codes.dtype)
     if not isinstance(codes, jax.core.Tracer) and codes.size and (limits.min < 0 or limits.max > largest):
         # What is constant under jit has numbers too.
         with jax.ensure_compile_time_eval():
             least, most = int(codes.min()), int(codes.max())
         if least < 0 or most > largest:
-            raise ValueError(f"codes of {fmt} are 0..={largest:#x}, the array has {least}..={most}")
-    return jnp.asarray(codes)
+            raise ValueError(f"{what} are 0..={largest:#x}, the array has {least}..={most}")
 
 
 def integers(x: Any) -> tuple[Any, Any]:

@@ -12,12 +12,12 @@ import numpy as np
 from jax import lax
 
 from .. import _bits, _quantized
-from .._config import LISTS, Config, Layout, block_of, matrix_of, scale_shape, stored_columns
+from .._config import LISTS, Config, Layout, block_of, matrix_of, scale_shape, stored_columns, width_of
 from .._core import Format
 from .._quantized import QuantizedTensor
 from .._scales import POWER_RULES, ScalePlan, scale_plan
-from ..kernel import Kernel, kernel
-from ._round import check, check_dtype, decode_by, encode_by, integers, library_of, words_of
+from ..kernel import kernel
+from ._round import check, check_codes, check_dtype, decode_by, encode_by, integers, library_of, words_of
 
 _CAST = {"float16": "binary16", "bfloat16": "bfloat16"}
 _F32 = np.finfo(np.float32)
@@ -99,10 +99,16 @@ def dequantize(q: QuantizedTensor, dtype: Any = jnp.float32) -> jax.Array:
             f"the codes have the shape {parts[''].shape} where a tensor of the shape {q.shape} has {stored}: "
             "take jax.vmap(dequantize) of what vmap made"
         )
-    matrix, shape = _unpacked(parts[""], layout), layout.shape
     scales = parts.get("_bias" if layout.scale is None else "_scale")
     is_biased = scales is not None and layout.scale is None
     is_list = layout.format in LISTS
+    width = width_of(layout.format, is_biased)
+    check_codes(parts[""], (1 << width) - 1 if layout.packing == "bytes" else 255, f"codes of {layout.format}")
+    if is_biased:
+        check_codes(scales, 63, "biases")
+    elif scales is not None and not jnp.issubdtype(scales.dtype, jnp.floating):
+        check_codes(scales, Format(layout.scale).max_code, f"codes of {layout.scale}")
+    matrix, shape = _unpacked(parts[""], layout), layout.shape
     k = None if is_list else kernel(Format(layout.format, bias=0) if is_biased else layout.format)
     if scales is None:
         return decode_by(k, matrix, dtype).reshape(shape)
