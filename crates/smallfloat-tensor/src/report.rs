@@ -110,11 +110,27 @@ impl ScaleReport {
         Self { format, rule, granularity: granularity.to_string(), count: 0, min: None, max: None }
     }
 
-    pub(crate) fn add(&mut self, scale: f64) {
-        self.count += 1;
-        if !scale.is_nan() {
-            self.min = Some(self.min.map_or(scale, |min| min.min(scale)));
-            self.max = Some(self.max.map_or(scale, |max| max.max(scale)));
+    pub(crate) fn add(&mut self, scales: &[f64]) {
+        /// Scales that do not wait for each other.
+        const LANES: usize = 8;
+        self.count += scales.len() as u64;
+        let (whole, rest) = scales.as_chunks::<LANES>();
+        let mut last = [f64::NAN; LANES];
+        last[..rest.len()].copy_from_slice(rest);
+        let (mut least, mut most) = ([f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);
+        for scales in whole.iter().chain([&last]) {
+            // Comparisons with NaN do not hold.
+            for lane in 0..LANES {
+                least[lane] = if scales[lane] < least[lane] { scales[lane] } else { least[lane] };
+                most[lane] = if scales[lane] > most[lane] { scales[lane] } else { most[lane] };
+            }
+        }
+        let least = least.into_iter().fold(f64::INFINITY, f64::min);
+        let most = most.into_iter().fold(f64::NEG_INFINITY, f64::max);
+        // Where all are NaN, none is in between.
+        if least <= most {
+            self.min = Some(self.min.map_or(least, |min| min.min(least)));
+            self.max = Some(self.max.map_or(most, |max| max.max(most)));
         }
     }
 }

@@ -82,6 +82,8 @@ struct State {
     /// Whether the work on a piece is done and not yet folded.
     done: Vec<bool>,
     stopped: bool,
+    /// How many threads wait: telling nobody costs a call of the system too.
+    waiting: usize,
 }
 
 /// Which pieces are begun, done and folded. It knows nothing of results, so that it is compiled
@@ -95,7 +97,7 @@ struct Pieces {
 
 impl Pieces {
     fn new(count: u64, ahead: usize) -> Self {
-        let state = State { next: 0, folded: 0, done: vec![false; ahead], stopped: false };
+        let state = State { next: 0, folded: 0, done: vec![false; ahead], stopped: false, waiting: 0 };
         Self { state: Mutex::new(state), changed: Condvar::new(), count, ahead }
     }
 
@@ -103,8 +105,18 @@ impl Pieces {
         lock(&self.state)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    fn wait<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.waiting += 1;
+        let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        state
+    }
+
+    /// Tells the threads that wait, if there are any.
+    fn tell(&self, state: &State) {
+        if state.waiting > 0 {
+            self.changed.notify_all();
+        }
     }
 
     fn stop(&self) {
@@ -129,7 +141,7 @@ impl Pieces {
                     work(piece);
                     state = self.lock();
                     state.done[index_of(piece, self.ahead)] = true;
-                    self.changed.notify_all();
+                    self.tell(&state);
                 }
                 None => state = self.wait(state),
             }
@@ -146,7 +158,7 @@ impl Pieces {
                 fold(first)?;
                 state = self.lock();
                 state.folded += 1;
-                self.changed.notify_all();
+                self.tell(&state);
             } else if let Some(piece) = self.take(&mut state) {
                 drop(state);
                 work(piece);

@@ -41,13 +41,21 @@ impl Blocks {
                 codes.copy_from_slice(bytes);
                 continue;
             }
-            let half = size(self.half);
-            for (bytes, run) in bytes.chunks_exact(half).zip(codes.chunks_exact_mut(2 * half)) {
-                let (low, high) = run.split_at_mut(half);
-                for ((&byte, low), high) in bytes.iter().zip(low).zip(high) {
-                    (*low, *high) = (byte & 15, byte >> 4);
-                }
+            match self.half {
+                8 => Self::take_halves::<8>(bytes, codes),
+                16 => Self::take_halves::<16>(bytes, codes),
+                other => unreachable!("no block has runs of {other} bytes"),
             }
+        }
+    }
+
+    /// The halves of runs of bytes. A loop of a known length is done by vectors.
+    #[inline]
+    fn take_halves<const N: usize>(bytes: &[u8], codes: &mut [u8]) {
+        for (bytes, run) in bytes.as_chunks::<N>().0.iter().zip(codes.chunks_exact_mut(2 * N)) {
+            let (low, high) = run.split_at_mut(N);
+            low.copy_from_slice(&bytes.map(|byte| byte & 15));
+            high.copy_from_slice(&bytes.map(|byte| byte >> 4));
         }
     }
 
@@ -80,12 +88,21 @@ impl Blocks {
                 bytes.extend_from_slice(codes);
                 continue;
             }
-            for run in codes.chunks_exact(2 * size(self.half)) {
-                let (low, high) = run.split_at(size(self.half));
-                bytes.extend(low.iter().zip(high).map(|(low, high)| low | high << 4));
+            match self.half {
+                8 => Self::join_halves::<8>(codes, &mut bytes),
+                16 => Self::join_halves::<16>(codes, &mut bytes),
+                other => unreachable!("no block has runs of {other} bytes"),
             }
         }
         bytes
+    }
+
+    #[inline]
+    fn join_halves<const N: usize>(codes: &[u8], bytes: &mut Vec<u8>) {
+        for run in codes.as_chunks::<N>().0.as_chunks::<2>().0 {
+            let [low, high] = run;
+            bytes.extend_from_slice(&std::array::from_fn::<u8, N, _>(|i| low[i] | high[i] << 4));
+        }
     }
 }
 

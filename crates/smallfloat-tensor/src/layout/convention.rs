@@ -303,7 +303,7 @@ pub(crate) fn scale_format(dtype: Dtype) -> Option<Format> {
 }
 
 /// The sizes of a tile of scales.
-const TILE: (u64, u64) = (128, 4);
+pub(crate) const TILE: (u64, u64) = (128, 4);
 
 /// The rows and columns of whole tiles that hold so many scales; [`u64::MAX`], which no file has,
 /// where 64 bits can't count them.

@@ -62,7 +62,6 @@ pub(crate) struct Division {
     long: Vec<f64>,
     /// The scales of groups.
     short_scales: Vec<f32>,
-    long_scales: Vec<f64>,
     inverses: Vec<Inverse>,
 }
 
@@ -129,21 +128,21 @@ impl Quotients {
         division: &mut Division,
         length: usize,
         values: &[T],
-        scale: impl Fn(usize) -> f64,
+        scales: &[f64],
     ) -> bool {
-        let groups = 0..values.len() / length;
         match (self, T::lanes(values)) {
             (Self::Short(_) | Self::Integers(_), Lanes::F32(values)) => {
-                let scales = &mut division.short_scales;
-                scales.clear();
-                scales.extend(groups.map_while(|group| few_bits(scale(group))));
-                let are_all = scales.len() == values.len() / length;
-                are_all && divide_in_order(length, values, scales, &mut division.short)
+                if !scales.iter().fold(true, |all, &scale| all & has_few_bits(scale)) {
+                    return false;
+                }
+                let short = &mut division.short_scales;
+                short.clear();
+                #[expect(clippy::cast_possible_truncation, reason = "numbers of f32")]
+                short.extend(scales.iter().map(|&scale| scale as f32));
+                divide_in_order(length, values, short, &mut division.short)
             }
             (Self::Short(_) | Self::Integers(_), Lanes::F64(values)) => {
-                let (scales, inverses) = (&mut division.long_scales, &mut division.inverses);
-                scales.clear();
-                scales.extend(groups.map(scale));
+                let inverses = &mut division.inverses;
                 if !scales.iter().fold(true, |all, &scale| all & is_power_of_two(scale)) {
                     return divide_in_order(length, values, scales, &mut division.short);
                 }
@@ -185,13 +184,12 @@ impl Quotients {
     }
 }
 
-/// A normal number of f32 with at most 12 significant bits.
-fn few_bits(scale: f64) -> Option<f32> {
+/// Whether this is a normal number of f32 with at most 12 significant bits.
+fn has_few_bits(scale: f64) -> bool {
     const BITS: u32 = 12;
     let is_short = scale.to_bits() & ((1 << (53 - BITS)) - 1) == 0;
-    let in_range = (f64::from(f32::MIN_POSITIVE)..=f64::from(f32::MAX)).contains(&scale);
-    #[expect(clippy::cast_possible_truncation, reason = "a number of f32")]
-    (is_short && in_range).then_some(scale as f32)
+    // Without a branch, as are the loops over many scales.
+    is_short & (scale >= f64::from(f32::MIN_POSITIVE)) & (scale <= f64::from(f32::MAX))
 }
 
 /// What elements of a type are divided by.
@@ -500,7 +498,8 @@ mod tests {
         let values = &values[..values.len() / length * length];
         let (mut division, mut codes) = (Division::default(), vec![0_u16; values.len()]);
         quotients.begin(&mut division, values.len());
-        let is_divided = quotients.divide_groups(&mut division, length, values, |_| scale);
+        let scales = vec![scale; values.len() / length];
+        let is_divided = quotients.divide_groups(&mut division, length, values, &scales);
         encode(quotients, &division, &mut codes);
         is_divided.then_some(codes)
     }

@@ -22,7 +22,9 @@ use crate::file::stream::StoredCode;
 use crate::layout::grid::{Grid, Tile};
 use crate::quantize::divide::{LOW_BITS, RUN, narrow};
 use crate::quantize::powers::largest_of_groups;
-use crate::scale::rule::{Extent, Scale, ScaleSpec, ScaledElement, is_far_from_places};
+use crate::scale::rule::{
+    Extent, Scale, ScaleSpec, ScaledElement, is_far_from_places, is_power_of_two, power,
+};
 
 /// Fewer elements are not worth the tables.
 const LEAST_ELEMENTS: usize = 1 << 11;
@@ -107,6 +109,8 @@ pub(crate) struct FloatScales {
     ratio: (f64, f64),
     /// By code.
     scales: Vec<Scale>,
+    /// As `scales`: what elements are multiplied by when they are read.
+    values: Box<[f64; 256]>,
     steps: Option<StepTable>,
 }
 
@@ -117,12 +121,15 @@ impl FloatScales {
         let scales: Vec<_> =
             (0..).zip(&tables.units).map(|(code, &unit)| Scale::new(code, unit, global)).collect();
         let steps = tables.places.map(|places| step_table(places, &scales, element.width() - 1));
-        Some(Self { tables: Arc::clone(tables), ratio, scales, steps })
+        let mut values = Box::new([f64::NAN; 256]);
+        values.iter_mut().zip(&scales).for_each(|(value, scale)| *value = scale.value);
+        Some(Self { tables: Arc::clone(tables), ratio, scales, values, steps })
     }
 
     /// The codes of scales by largest magnitudes of f64.
     pub(crate) fn codes_of_long(&self, largest: &[f64]) -> Vec<u8> {
         let (over, max) = self.ratio;
+        let is_power = is_power_of_two(over);
         let mut codes = vec![0; largest.len()];
         let mut quotients = vec![0.0; largest.len().min(CHOSEN_SCALES)];
         for (largest, codes) in largest.chunks(CHOSEN_SCALES).zip(codes.chunks_mut(CHOSEN_SCALES)) {
@@ -137,7 +144,9 @@ impl FloatScales {
                             let quotient = product / max;
                             let (odd, is_other) = narrow(quotient);
                             *q = odd;
-                            let is_near = u32::from(!is_far_from_places(product, quotient, LOW_BITS));
+                            let is_exact = is_power & is_exact_place(product, quotient, max);
+                            let is_far = is_far_from_places(product, quotient, LOW_BITS);
+                            let is_near = u32::from(!(is_far | is_exact));
                             others |= (is_near | is_other) & u32::from(amax != 0.0);
                         }
                         if others != 0 {
@@ -235,10 +244,30 @@ impl FloatScales {
         &self.scales[usize::from(code)]
     }
 
+    /// What elements with scales of these codes are multiplied by when they are read.
+    pub(crate) fn values(&self, codes: &[u8]) -> Vec<f64> {
+        codes.iter().map(|&code| self.values[usize::from(code)]).collect()
+    }
+
+    /// Whether all scales are numbers of f64.
+    pub(crate) fn are_exact(&self) -> bool {
+        self.scales.iter().all(Scale::is_exact)
+    }
+
     /// How elements are encoded without a division, if they can be.
     pub(crate) fn steps(&self) -> Option<&StepTable> {
         self.steps.as_ref()
     }
+}
+
+/// Whether a quotient of an exact product is exact too, as one that is a place itself: the largest
+/// magnitudes of other scales' groups often are such multiples. What it is multiplied by has few
+/// bits.
+#[inline(always)]
+fn is_exact_place(product: f64, quotient: f64, max: f64) -> bool {
+    (quotient.to_bits() & LOW_BITS == 0)
+        & ((quotient * max).to_bits() == product.to_bits())
+        & (product >= power(-900))
 }
 
 /// Quotients of largest magnitudes, exact or rounded to odd, whatever they are.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use crate::error::Result;
 use crate::file::write::sink::Sink;
 use crate::layout::blocks::Blocks;
-use crate::layout::convention::{in_tiles, place_in_tiles};
+use crate::layout::convention::{TILE, in_tiles, place_in_tiles};
 use crate::layout::grid::{Grid, index};
 
 /// A part of a quantized tensor.
@@ -79,12 +79,21 @@ impl Output<'_> for Tiles<'_> {
         if part != Part::Scales {
             return self.inner.write_at(part, offset, bytes);
         }
-        // Nothing is divided by the number of columns for each of them.
+        // Scales of a row lie together as far as a tile goes.
         let columns = self.columns.max(1);
-        let (mut row, mut column) = (offset / columns, offset % columns);
-        for &byte in bytes {
-            self.bytes[index(place_in_tiles(row, column, self.columns))] = byte;
-            column += 1;
+        let (mut row, mut column, mut rest) = (offset / columns, offset % columns, bytes);
+        while !rest.is_empty() {
+            let run = (TILE.1 - column % TILE.1).min(self.columns - column).min(rest.len() as u64);
+            let (run, place) = (index(run), index(place_in_tiles(row, column, self.columns)));
+            let (scales, after) = rest.split_at(run);
+            let places = &mut self.bytes[place..place + run];
+            match (<&[u8; 4]>::try_from(scales), <&mut [u8; 4]>::try_from(&mut *places)) {
+                // A copy of a known length is no call for every run.
+                (Ok(scales), Ok(places)) => *places = *scales,
+                _ => places.copy_from_slice(scales),
+            }
+            rest = after;
+            column += run as u64;
             if column == self.columns {
                 (row, column) = (row + 1, 0);
             }

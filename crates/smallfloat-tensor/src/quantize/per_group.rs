@@ -81,13 +81,13 @@ enum Scales<'a> {
 }
 
 impl Scales<'_> {
-    /// The scale of a group, where it is a number of f64; else NaN.
-    #[inline(always)]
-    fn exact(&self, group: usize) -> f64 {
+    /// The scales of groups, where they are numbers of f64; else NaN.
+    fn exact(&self) -> Vec<f64> {
         match self {
-            Self::Powers(codes) => power(i32::from(codes[group]) - 127),
-            Self::Floats(floats, codes) => floats.scale(codes[group]).exact(),
-            Self::Any(scales) => scales[group].exact(),
+            Self::Powers(codes) => codes.iter().map(|&code| power(i32::from(code) - 127)).collect(),
+            Self::Floats(floats, codes) if floats.are_exact() => floats.values(codes),
+            Self::Floats(_, codes) => vec![f64::NAN; codes.len()],
+            Self::Any(scales) => scales.iter().map(Scale::exact).collect(),
         }
     }
 }
@@ -176,7 +176,7 @@ impl Outcome<'_, '_> {
         self.events = self.events.merge(done.events);
         self.sums = self.sums.then(done.sums);
         self.rounded_again += done.rounded_again;
-        done.scales.into_iter().for_each(|scale| self.scales.add(scale));
+        self.scales.add(&done.scales);
         self.bias_range = match (self.bias_range, BiasRange::of(&done.biases)) {
             (Some(before), Some(range)) => Some(before.with(range)),
             (before, range) => before.or(range),
@@ -391,11 +391,10 @@ impl<'a> PerGroup<'a> {
         let mut place = Place::new(part, self.options.packing, codes, held.len());
         if let Some(of_scales) = self.encode_quickly(held, &mut place, work, (&tile, &groups), &mut done) {
             if self.reports {
-                let value = |&code: &u8| match &self.floats {
-                    Some(floats) => floats.scale(code).value,
-                    None => power(i32::from(code) - 127),
+                done.scales = match &self.floats {
+                    Some(floats) => floats.values(&of_scales),
+                    None => of_scales.iter().map(|&code| power(i32::from(code) - 127)).collect(),
                 };
-                done.scales = of_scales.iter().map(value).collect();
             }
             self.write_scale_bytes(&groups, &of_scales, 1, &mut done);
             let scales = std::mem::take(&mut done.scales);

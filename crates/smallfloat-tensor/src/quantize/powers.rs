@@ -114,7 +114,9 @@ fn largest_bits_of_long(values: &[f64]) -> u64 {
             *lane = magnitude(x).max(*lane);
         }
     }
-    let largest = lanes.into_iter().fold(0, i64::max);
+    // Halves of vectors: a chain of lanes would be put together from several groups.
+    let lanes: [i64; 4] = std::array::from_fn(|i| lanes[i].max(lanes[i + 4]));
+    let largest = lanes[0].max(lanes[2]).max(lanes[1].max(lanes[3]));
     rest.iter().fold(largest, |largest, x| magnitude(x).max(largest)).cast_unsigned()
 }
 

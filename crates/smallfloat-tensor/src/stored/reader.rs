@@ -10,7 +10,7 @@ use crate::file::dtype::Dtype;
 use crate::file::formats::source::Source;
 use crate::file::stream::code_at;
 use crate::layout::convention::Order;
-use crate::layout::grid::{Grid, index};
+use crate::layout::grid::{Grid, Tile, index};
 use crate::scale::rule::Scale;
 use crate::stored::numbers::{Held, of_bf16};
 use crate::stored::scaled::Scaled;
@@ -28,6 +28,8 @@ pub(crate) struct Reader<'a> {
     transposed: Option<Transposed>,
     /// Scales by bytes, where codes of scales are bytes and many are read.
     scales: Vec<Scale>,
+    /// As `scales`, where all products are numbers of f32: what codes are multiplied by.
+    factors: Vec<f32>,
     /// By codes of scales the products with codes of four bits, where each needs a division.
     products: Vec<[f64; CODES]>,
     /// Where all products are numbers of f32, and it was asked for.
@@ -43,9 +45,9 @@ const CODES: usize = 16;
 const MANY: usize = 1 << 12;
 
 /// Codes of elements, and the scales of the groups that these reach into.
-struct Part<C> {
+struct Part<C, S = Scale> {
     codes: Vec<C>,
-    scales: Vec<Scale>,
+    scales: Vec<S>,
     /// The first group, and how many a row has.
     group: (u64, u64),
     columns: u64,
@@ -117,6 +119,7 @@ impl<'a> Reader<'a> {
             odd: false,
             transposed,
             scales,
+            factors: Vec::new(),
             products: Vec::new(),
             short: None,
             elements: None,
@@ -132,7 +135,9 @@ impl<'a> Reader<'a> {
     /// Returns a reader that says whether all elements are numbers of f32, and reads them as such.
     pub(crate) fn asked_for_f32(self) -> Result<Self> {
         let (short, elements) = self.find_short()?;
-        Ok(Self { short, elements, ..self })
+        let known = if short.is_some() { &*self.scales } else { &[] };
+        let factors = known.iter().map(Short::factor).collect();
+        Ok(Self { factors, short, elements, ..self })
     }
 
     /// What codes stand for, if all products are numbers of f32, or else if the values are.
@@ -221,7 +226,7 @@ impl<'a> Reader<'a> {
                     (&self.short, T::lanes_mut(values), &self.transposed)
                 {
                     return in_parts(scaled, first, values, &mut |first, values| {
-                        let part = self.part(scaled, (first, values.len()), Scaled::read_bytes)?;
+                        let part = self.short_part(scaled, first, values.len())?;
                         short.multiply(
                             (&scaled.grid, first),
                             (&part.codes, &part.scales),
@@ -352,6 +357,21 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Reads the codes of so many elements from the first on, of which there are some, with what
+    /// they are multiplied by.
+    fn short_part(&self, scaled: &Scaled, first: u64, count: usize) -> Result<Part<u8, f32>> {
+        let (known, of) = (&self.factors, |scale| Short::factor(&scale));
+        if let Some((codes, bytes)) = scaled.read_whole_blocks(self.source, first, count)? {
+            let mut scales = Vec::with_capacity(bytes.len());
+            scaled.add_scales(known, of, &bytes, &mut scales);
+            let grid = &scaled.grid;
+            let group = (first / grid.columns, first % grid.columns / grid.block_columns);
+            return Ok(Part { codes, scales, group, columns: grid.group_columns });
+        }
+        let codes = scaled.read_bytes(self.source, first, count)?;
+        self.part_by(scaled, first, codes, known, of)
+    }
+
     /// Reads the codes of so many elements from the first on, of which there are some, with their
     /// scales.
     fn part<C>(
@@ -361,8 +381,21 @@ impl<'a> Reader<'a> {
         read_codes: impl Fn(&Scaled, &Source, u64, usize) -> Result<Vec<C>>,
     ) -> Result<Part<C>> {
         let codes = read_codes(scaled, self.source, first, count)?;
+        self.part_by(scaled, first, codes, &self.scales, |scale| scale)
+    }
+
+    /// The codes of elements from the first on, of which there are some, with what is made of their
+    /// scales; `known` is that by bytes, or none.
+    fn part_by<C, S: Copy>(
+        &self,
+        scaled: &Scaled,
+        first: u64,
+        codes: Vec<C>,
+        known: &[S],
+        of: impl Fn(Scale) -> S,
+    ) -> Result<Part<C, S>> {
         let grid = &scaled.grid;
-        let (columns, end) = (grid.columns.max(1), first + count as u64);
+        let (columns, end) = (grid.columns.max(1), first + codes.len() as u64);
         let (row, last) = (first / columns, (end - 1) / columns);
         let group_row = row / grid.block_rows;
         let group_rows = last / grid.block_rows - group_row + 1;
@@ -372,9 +405,8 @@ impl<'a> Reader<'a> {
         } else {
             (0, grid.group_columns)
         };
-        let known = &self.scales;
-        let scales =
-            scaled.read_scales_by(known, self.source, group_row, group_rows, column, group_columns)?;
+        let groups = Tile { row: group_row, rows: group_rows, column, columns: group_columns };
+        let scales = scaled.read_scales_by(known, of, self.source, groups)?;
         Ok(Part { codes, scales, group: (group_row, column), columns: group_columns })
     }
 

@@ -17,7 +17,7 @@ use crate::layout::container::Entry;
 use crate::layout::convention::{
     CONVENTIONS, Direction, FP8_WITH_SCALES, Order, in_tiles, place_in_tiles, scheme_of,
 };
-use crate::layout::grid::{Granularity, Grid, index};
+use crate::layout::grid::{Granularity, Grid, Tile, index};
 use crate::layout::packing::Packing;
 use crate::scale::rule::{Scale, ScaleSpec, is_power_of_two};
 
@@ -221,11 +221,18 @@ impl Scaled {
         Ok(())
     }
 
-    /// The scale that a stored code means.
-    pub(crate) fn scale_of(&self, code: u64) -> Scale {
-        match &self.scale {
+    /// The scales that stored codes mean.
+    fn scales_of_codes(&self) -> impl Fn(u64) -> Scale {
+        // Asked once, and not for each of many scales.
+        let multiplies = self.multiplies();
+        let is_f32 = self.scale.is_some_and(|spec| spec.format == BINARY32);
+        move |code| match &self.scale {
             None => Scale::of_bias(i32::try_from(code).expect("a bias is a byte")),
-            Some(spec) if self.multiplies() => {
+            Some(_) if is_f32 && !multiplies => {
+                let bits = u32::try_from(code).expect("codes of binary32 have 32 bits");
+                Scale::new(code, f32::from_bits(bits).into(), self.global)
+            }
+            Some(spec) if multiplies => {
                 // Both have at most 24 bits.
                 Scale::new(code, spec.stored(code, 1.0).unit * self.factor, self.global)
             }
@@ -233,14 +240,13 @@ impl Scaled {
         }
     }
 
-    /// The scale that stored bytes mean.
-    fn scale_of_bytes(&self, bytes: &[u8]) -> Scale {
-        let code = match *bytes {
+    /// The code in the bytes of a stored scale.
+    fn code_of_scale(&self, bytes: &[u8]) -> u64 {
+        match *bytes {
             [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
             [byte] if self.has_unsigned_scales() => u64::from((byte & 0x7f) % 0x7f),
             _ => u64::from(code_at(bytes)),
-        };
-        self.scale_of(code)
+        }
     }
 
     /// The bytes of a stored scale; of one that is a code itself, those of the code.
@@ -257,7 +263,8 @@ impl Scaled {
         if !is_code || self.scale_size() != 1 {
             return Vec::new();
         }
-        (0..=u8::MAX).map(|byte| self.scale_of_bytes(&[byte])).collect()
+        let scale_of = self.scales_of_codes();
+        (0..=u8::MAX).map(|byte| scale_of(self.code_of_scale(&[byte]))).collect()
     }
 
     /// Reads the scales of a rectangle of groups within whole group rows, or within one.
@@ -269,29 +276,29 @@ impl Scaled {
         column: u64,
         columns: u64,
     ) -> Result<Vec<Scale>> {
-        self.read_scales_by(&[], source, row, rows, column, columns)
+        self.read_scales_by(&[], |scale| scale, source, Tile { row, rows, column, columns })
     }
 
-    /// Reads the scales of elements; `known` are the scales of all bytes, or none.
-    pub(crate) fn read_scales_by(
+    /// Reads the scales of elements as what is made of each; `known` is that for all bytes, or
+    /// none.
+    pub(crate) fn read_scales_by<S: Copy>(
         &self,
-        known: &[Scale],
+        known: &[S],
+        of: impl Fn(Scale) -> S,
         source: &Source,
-        row: u64,
-        mut rows: u64,
-        column: u64,
-        mut columns: u64,
-    ) -> Result<Vec<Scale>> {
+        groups: Tile,
+    ) -> Result<Vec<S>> {
+        let Tile { row, mut rows, column, mut columns } = groups;
         // Whole rows that follow each other are read as one.
         if columns == self.grid.group_columns && self.place != Placement::Ordered(Order::Tiles) {
             (rows, columns) = (1, rows * columns);
         }
         if self.place == Placement::Alone {
-            return Ok(vec![Scale::new(0, 1.0, 1.0); index(rows * columns)]);
+            return Ok(vec![of(Scale::new(0, 1.0, 1.0)); index(rows * columns)]);
         }
         let size = self.scale_size();
         let source = self.elsewhere.as_ref().map_or(source, |elsewhere| &elsewhere.0);
-        let mut all = Vec::new();
+        let mut all = Vec::with_capacity(index(rows * columns));
         let (mut bytes, mut span) = (vec![0; index(columns) * size], Vec::new());
         for row in (row..row + rows).take_while(|_| columns > 0) {
             let first = row * self.grid.group_columns + column;
@@ -318,47 +325,63 @@ impl Scaled {
                     bytes.truncate(index(columns) * size);
                 }
                 Placement::Nested(nested) => {
-                    self.read_nested(nested, source, first, &mut bytes, &mut all)?;
+                    let scale_of = self.scales_of_codes();
+                    let codes = self.read_nested(nested, source, first, &mut bytes)?;
+                    all.extend(codes.into_iter().map(|code| of(scale_of(code))));
                     continue;
                 }
                 Placement::Ordered(_) | Placement::Alone => {
                     source.read_range(&self.scales, first, &mut bytes)?;
                 }
             }
-            if size == 1 && !known.is_empty() {
-                all.extend(bytes.iter().map(|&byte| known[usize::from(byte)]));
-            } else {
-                all.extend(bytes.chunks_exact(size).map(|bytes| self.scale_of_bytes(bytes)));
-            }
+            self.add_scales(known, &of, &bytes, &mut all);
         }
         Ok(all)
+    }
+
+    /// Adds what is made of scales whose bytes follow each other; `known` is that for all bytes, or
+    /// none.
+    pub(crate) fn add_scales<S: Copy>(
+        &self,
+        known: &[S],
+        of: impl Fn(Scale) -> S,
+        bytes: &[u8],
+        all: &mut Vec<S>,
+    ) {
+        let size = self.scale_size();
+        if let (1, Ok(known)) = (size, <&[S; 256]>::try_from(known)) {
+            all.extend(bytes.iter().map(|&byte| known[usize::from(byte)]));
+        } else {
+            let scale_of = self.scales_of_codes();
+            let codes = bytes.chunks_exact(size).map(|bytes| self.code_of_scale(bytes));
+            all.extend(codes.map(|code| of(scale_of(code))));
+        }
     }
 
     fn has_unsigned_scales(&self) -> bool {
         matches!(self.place, Placement::Blocks(Blocks { unsigned: true, .. }))
     }
 
-    /// Reads scales that are codes themselves.
+    /// Reads scales that are codes themselves, as the codes of their numbers.
     fn read_nested(
         &self,
         nested: &Nested,
         source: &Source,
         first: u64,
         codes: &mut [u8],
-        all: &mut Vec<Scale>,
-    ) -> Result<()> {
+    ) -> Result<Vec<u64>> {
         source.read_range(&self.scales, first, codes)?;
         let begin = first / nested.block;
         let count = (first + codes.len() as u64).div_ceil(nested.block) - begin;
         let mut outer = vec![0; 4 * index(count)];
         source.read_range(&nested.outer, begin, &mut outer)?;
-        for (i, &code) in (first..).zip(&*codes) {
+        let number = |(i, &code): (u64, &u8)| {
             let at = 4 * index(i / nested.block - begin);
             let outer = f32::from_le_bytes([outer[at], outer[at + 1], outer[at + 2], outer[at + 3]]);
             let scale = nested.values[usize::from(code)] * outer + nested.offset;
-            all.push(self.scale_of(scale.to_bits().into()));
-        }
-        Ok(())
+            scale.to_bits().into()
+        };
+        Ok((first..).zip(&*codes).map(number).collect())
     }
 
     /// Reads the codes of elements `first..first + count`, in row-major order.
@@ -403,6 +426,30 @@ impl Scaled {
             at = stop;
         }
         Ok(codes)
+    }
+
+    /// Reads the codes of whole blocks, and the bytes of their scales, at once; `None` where some
+    /// are not whole, or not of one run of groups.
+    pub(crate) fn read_whole_blocks(
+        &self,
+        source: &Source,
+        first: u64,
+        count: usize,
+    ) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        let Placement::Blocks(blocks) = &self.place else { return Ok(None) };
+        let (count, columns) = (count as u64, self.grid.columns);
+        let are_whole = first.is_multiple_of(blocks.elements) && count.is_multiple_of(blocks.elements);
+        let in_order = first.is_multiple_of(columns) || first % columns + count <= columns;
+        if !(are_whole && in_order) {
+            return Ok(None);
+        }
+        let whole = count / blocks.elements;
+        let mut bytes = vec![0; index(whole * blocks.bytes)];
+        source.read_bytes(&self.codes, first / blocks.elements * blocks.bytes, &mut bytes)?;
+        let (mut codes, mut scales) = (vec![0; index(count)], vec![0; index(whole * blocks.codes_at)]);
+        blocks.take_apart(&bytes, &mut codes);
+        blocks.take_scales(&bytes, &mut scales);
+        Ok(Some((codes, scales)))
     }
 
     fn read_blocks(&self, blocks: &Blocks, source: &Source, first: u64, count: usize) -> Result<Vec<u8>> {

@@ -11,7 +11,7 @@ use smallfloat_kernels::{Decoder, Level};
 
 use crate::error::Result;
 use crate::file::formats::source::Source;
-use crate::layout::grid::{Grid, index};
+use crate::layout::grid::{Grid, Tile, index};
 use crate::scale::rule::{Scale, is_power_of_two, magnitude};
 use crate::stored::reader::CodeValues;
 use crate::stored::scaled::{Placement, Scaled};
@@ -157,7 +157,12 @@ impl Short {
         for row in (0..down).step_by(index(rows)) {
             for column in (0..across).step_by(index(READ_SCALES)) {
                 let (rows, columns) = (rows.min(down - row), READ_SCALES.min(across - column));
-                let scales = scaled.read_scales_by(known, source, row, rows, column, columns)?;
+                let scales = scaled.read_scales_by(
+                    known,
+                    |scale| scale,
+                    source,
+                    Tile { row, rows, column, columns },
+                )?;
                 if !scales.iter().all(|scale| self.fits(scale)) {
                     return Ok(false);
                 }
@@ -216,17 +221,21 @@ impl Short {
         }
     }
 
-    /// The products of codes from `first` on and the scales of their groups, in rows of so many
+    /// What codes are multiplied by.
+    #[expect(clippy::cast_possible_truncation, reason = "a number of f32, as the products are")]
+    pub(crate) fn factor(scale: &Scale) -> f32 {
+        scale.value as f32
+    }
+
+    /// The products of codes from `first` on and the factors of their groups, in rows of so many
     /// from a group on.
     pub(crate) fn multiply(
         &self,
         (grid, first): (&Grid, u64),
-        (codes, scales): (&[u8], &[Scale]),
+        (codes, factors): (&[u8], &[f32]),
         ((row, column), columns): ((u64, u64), u64),
         values: &mut [f32],
     ) {
-        #[expect(clippy::cast_possible_truncation, reason = "numbers of f32, as their products are")]
-        let factors: Vec<f32> = scales.iter().map(|scale| scale.value as f32).collect();
         let length = grid.block_columns;
         let whole = |elements: u64| elements.is_multiple_of(length);
         let in_order =
@@ -337,7 +346,7 @@ mod tests {
                 for (decoder, first) in [(true, 0), (false, 0), (true, 5)] {
                     let short = if decoder { &short } else { &Short { decoder: None, ..of_values(&short) } };
                     let mut found = vec![0.0; 256 - first];
-                    let part = (&codes[first..], &[scale; 8][..]);
+                    let part = (&codes[first..], &[Short::factor(&scale); 8][..]);
                     short.multiply((&grid, first as u64), part, ((0, 0), 8), &mut found);
                     let found: Vec<u32> = found.iter().map(|x| x.to_bits()).collect();
                     assert_eq!(found, expected[first..], "{value:e}");

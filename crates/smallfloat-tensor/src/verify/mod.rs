@@ -19,7 +19,7 @@ use crate::error::{Error, Result, quoted};
 use crate::file::input::{CHUNK_BYTES, chunk_buffer};
 use crate::file::stream::{TensorDigest, code_at};
 use crate::layout::container::{Entry, check_record};
-use crate::layout::grid::{Granularity, index};
+use crate::layout::grid::{Granularity, Tile, index};
 use crate::progress::Progress;
 use crate::scale::rule::{Scale, ScaleSpec};
 use crate::stored::open::open_checkpoint;
@@ -374,7 +374,12 @@ fn check_scales(view: &View, scaled: &Scaled, verified: &mut Verified) -> Result
         let rows = rows_at_once.min(grid.group_rows - row);
         for column in (0..grid.group_columns).step_by(SCALES_AT_ONCE) {
             let columns = (SCALES_AT_ONCE as u64).min(grid.group_columns - column);
-            let scales = scaled.read_scales_by(&known, view.source(), row, rows, column, columns)?;
+            let scales = scaled.read_scales_by(
+                &known,
+                |scale| scale,
+                view.source(),
+                Tile { row, rows, column, columns },
+            )?;
             verified.scales += scales.len() as u64;
             if let Some(spec) = &scaled.scale {
                 let is_odd = |scale: &&Scale| match odd_codes.get(index(scale.code)) {

@@ -91,17 +91,18 @@ impl PerGroup<'_> {
             _ if self.reports => Rounding::TowardZero,
             rounding => rounding,
         };
+        let is_short_power = matches!((scales, T::lanes(held)), (Scales::Powers(_), Lanes::F32(_)));
+        let length = self.loader.grid.group_length(tile).filter(|_| !is_short_power);
+        let exact = if length.is_some() { scales.exact() } else { Vec::new() };
         for (strip, range) in Self::strips(tile, ENCODED_ELEMENTS) {
             let first = range.start;
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
             self.quotients.begin(division, values.len());
             let in_order = |length: usize| {
-                let scale = |group: usize| scales.exact(first / length + group);
-                self.quotients.divide_groups(division, length, values, scale)
+                let scales = &exact[first / length..][..values.len() / length];
+                self.quotients.divide_groups(division, length, values, scales)
             };
-            let is_short_power = matches!((scales, T::lanes(values)), (Scales::Powers(_), Lanes::F32(_)));
-            let length = self.loader.grid.group_length(tile).and(self.loader.grid.group_length(&strip));
-            let is_divided = !is_short_power && length.is_some_and(in_order);
+            let is_divided = length.and(self.loader.grid.group_length(&strip)).is_some_and(in_order);
             Level::detected().vectorize(
                 #[inline(always)]
                 || {

@@ -158,14 +158,17 @@ impl PerGroup<'_> {
             Level::detected().vectorize(
                 #[inline(always)]
                 || {
+                    // What nobody else sees stays in registers from group to group.
+                    let mut within = std::mem::take(&mut sums);
                     grid.each_group(
                         &piece,
                         groups,
                         #[inline(always)]
                         |group, range| {
-                            sums.add(&values[range.clone()], &decoded[range], stored.scales[group]);
+                            within.add(&values[range.clone()], &decoded[range], stored.scales[group]);
                         },
                     );
+                    sums = within;
                 },
             );
         }
