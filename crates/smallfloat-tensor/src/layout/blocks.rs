@@ -4,6 +4,9 @@
 
 use crate::file::formats::gguf::BlockType;
 
+/// The low halves of eight bytes, which are taken at once.
+const LOW_HALVES: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+
 /// How the blocks of a type lie in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Blocks {
@@ -14,7 +17,7 @@ pub(crate) struct Blocks {
     /// Bytes before the codes: those of the scales, one after the other.
     pub(crate) codes_at: u64,
     /// Of codes of four bits: so many low halves of bytes come first, then as many high halves of
-    /// the same bytes. 0 where each code is a byte.
+    /// the same bytes; a multiple of eight. 0 where each code is a byte.
     pub(crate) half: u64,
     /// Whether scales are without their sign, and all bits set are 0.
     pub(crate) unsigned: bool,
@@ -41,21 +44,16 @@ impl Blocks {
                 codes.copy_from_slice(bytes);
                 continue;
             }
-            match self.half {
-                8 => Self::take_halves::<8>(bytes, codes),
-                16 => Self::take_halves::<16>(bytes, codes),
-                other => unreachable!("no block has runs of {other} bytes"),
+            let half = size(self.half);
+            for (bytes, run) in bytes.chunks_exact(half).zip(codes.chunks_exact_mut(2 * half)) {
+                let (low, high) = run.split_at_mut(half);
+                let halves = low.as_chunks_mut().0.iter_mut().zip(high.as_chunks_mut().0);
+                for (bytes, (low, high)) in bytes.as_chunks().0.iter().zip(halves) {
+                    let bytes = u64::from_le_bytes(*bytes);
+                    *low = (bytes & LOW_HALVES).to_le_bytes();
+                    *high = (bytes >> 4 & LOW_HALVES).to_le_bytes();
+                }
             }
-        }
-    }
-
-    /// The halves of runs of bytes. A loop of a known length is done by vectors.
-    #[inline]
-    fn take_halves<const N: usize>(bytes: &[u8], codes: &mut [u8]) {
-        for (bytes, run) in bytes.as_chunks::<N>().0.iter().zip(codes.chunks_exact_mut(2 * N)) {
-            let (low, high) = run.split_at_mut(N);
-            low.copy_from_slice(&bytes.map(|byte| byte & 15));
-            high.copy_from_slice(&bytes.map(|byte| byte >> 4));
         }
     }
 
@@ -88,21 +86,15 @@ impl Blocks {
                 bytes.extend_from_slice(codes);
                 continue;
             }
-            match self.half {
-                8 => Self::join_halves::<8>(codes, &mut bytes),
-                16 => Self::join_halves::<16>(codes, &mut bytes),
-                other => unreachable!("no block has runs of {other} bytes"),
+            for run in codes.chunks_exact(2 * size(self.half)) {
+                let (low, high) = run.split_at(size(self.half));
+                for (low, high) in low.as_chunks().0.iter().zip(high.as_chunks().0) {
+                    let high = u64::from_le_bytes(*high) & LOW_HALVES;
+                    bytes.extend_from_slice(&(u64::from_le_bytes(*low) | high << 4).to_le_bytes());
+                }
             }
         }
         bytes
-    }
-
-    #[inline]
-    fn join_halves<const N: usize>(codes: &[u8], bytes: &mut Vec<u8>) {
-        for run in codes.as_chunks::<N>().0.as_chunks::<2>().0 {
-            let [low, high] = run;
-            bytes.extend_from_slice(&std::array::from_fn::<u8, N, _>(|i| low[i] | high[i] << 4));
-        }
     }
 }
 
