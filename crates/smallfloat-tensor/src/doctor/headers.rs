@@ -16,7 +16,7 @@ use crate::layout::convention::Companion;
 use crate::layout::grid::Granularity;
 use crate::stored::together::Neighbours;
 use crate::stored::view::View;
-use crate::verify::config::methods;
+use crate::verify::config::{is_ignored, methods};
 
 /// What scales of blocks are called, by the name of the weight.
 const SCALES: [Companion; 4] = [
@@ -217,10 +217,7 @@ pub(super) fn check_together(
                     quoted(method)
                 ),
                 Some(_) => {
-                    let name = tensor.info.name.strip_suffix(".weight").unwrap_or(&tensor.info.name);
-                    let lists = ["ignored_layers", "modules_to_not_convert", "ignore", "exclude"];
-                    let listed = lists.iter().filter_map(|list| said?.get(list)?.as_array()).flatten();
-                    if !listed.filter_map(Value::as_str).any(|listed| listed == name) {
+                    if !is_ignored(said, &tensor.info.name) {
                         continue;
                     }
                     format!("is quantized, and `{CONFIG}` lists its module among those that are not")

@@ -56,6 +56,11 @@ pub(crate) fn agrees(
         };
     }
     let (Some(scaled), Some(method)) = (tensor.scaled(), method) else { return Ok(()) };
+    // Codes without scales are numbers of their dtype, unless a quantized module has them.
+    let name = &tensor.info.name;
+    if !scaled.has_scales() && (!name.ends_with(".weight") || is_ignored(said, name)) {
+        return Ok(());
+    }
     if let (Some(layout), Some(methods)) = (scaled.layout(), scaled.layout().and_then(methods))
         && !methods.contains(&method)
         && is_method(method)
@@ -104,10 +109,18 @@ pub(crate) fn agrees(
         }
         "compressed-tensors" => compressed(said, scaled, tensor),
         "modelopt" | "modelopt_fp4" => modelopt(said, scaled),
-        "quark" => quark(said, scaled, &tensor.info.name),
+        "quark" => quark(said, scaled, name),
         "bitsandbytes" => bitsandbytes(said, scaled),
         _ => Ok(()),
     }
+}
+
+/// Returns whether a configuration lists the module of a tensor among those that are not quantized.
+pub(crate) fn is_ignored(said: Option<&Value>, tensor: &str) -> bool {
+    let module = tensor.strip_suffix(".weight").unwrap_or(tensor);
+    let lists = ["ignored_layers", "modules_to_not_convert", "ignore", "exclude", "llm_int8_skip_modules"];
+    let listed = lists.iter().filter_map(|list| said?.get(list)?.as_array()).flatten();
+    listed.filter_map(Value::as_str).any(|listed| listed == module)
 }
 
 /// What compressed-tensors says of its groups of modules: each has a strategy and a format. Which

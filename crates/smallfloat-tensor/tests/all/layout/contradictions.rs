@@ -188,6 +188,35 @@ fn configurations_of_other_codes_are_refused() {
     verify(&output).unwrap();
 }
 
+/// Numbers of FP8 that are not of a quantized module are what their dtype says; where the
+/// configuration says that the module is quantized, they are other codes than it tells.
+#[test]
+fn fp8_numbers_of_other_modules_contradict_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in");
+    fs::create_dir(&input).unwrap();
+    let values: Vec<f32> = (0..64 * 256).map(|i| [1.0, 2.0, 1.5, -6.0][i % 4]).collect();
+    let fp8 = || Tensor::new(T::F8_E4M3, &[8, 64], vec![0x38; 8 * 64]);
+    let tensors = [("a.q.weight", f32s(&values, &[64, 256])), ("a.o.weight", fp8()), ("a.k_cache", fp8())];
+    File::of(tensors).write(&input.join("model.safetensors"));
+    fs::write(input.join("config.json"), json!({ "model_type": "llama" }).to_string()).unwrap();
+    let output = |scheme: &str| {
+        let output = folder.path().join(scheme);
+        let options = scheme.parse::<Scheme>().unwrap().options();
+        quantize(&input, &output, &options, &|name| name == "a.q.weight", &mut |_| ()).unwrap();
+        output
+    };
+    for scheme in ["nvfp4-pack-quantized", "modelopt-nvfp4", "quark-mxfp4", "bnb-nf4", "deepseek"] {
+        let output = output(scheme);
+        verify(&output).unwrap();
+        assert_eq!(examine(&[output], None, &mut |_| ()).unwrap(), [], "{scheme}");
+    }
+    let output = output("mxfp4-pack-quantized");
+    verify(&output).unwrap();
+    edit(&output.join("config.json"), |config| config["quantization_config"]["ignore"] = json!([]));
+    refused(&output, "tensor `a.o.weight`: has the num_bits 8, and `config.json` says 4");
+}
+
 /// Moves tensors from the first shard of a folder of two to the second, in the index too.
 fn moved(output: &Path, suffixes: &[&str]) -> [PathBuf; 2] {
     let files = [1, 2].map(|i| output.join(format!("model-0000{i}-of-00002.safetensors")));
