@@ -182,7 +182,7 @@ fn stale_files(folder: &Path, files: &[String]) -> Result<Vec<String>> {
 }
 
 /// The files that an index names; none where there is no index that can be read.
-fn indexed_files(folder: &Path) -> HashSet<String> {
+pub(crate) fn indexed_files(folder: &Path) -> HashSet<String> {
     let Ok(Some(index)) = read_json(&folder.join(INDEX)) else { return HashSet::new() };
     let map = index.get("weight_map").and_then(Value::as_object);
     map.into_iter().flatten().filter_map(|(_, file)| file.as_str().map(str::to_owned)).collect()

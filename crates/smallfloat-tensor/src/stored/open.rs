@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::error::{Error, Result, quoted};
-use crate::file::folder::{CONFIG, INDEX, check_complete, incomplete};
+use crate::file::folder::{
+    CONFIG, INDEX, SAFETENSORS, check_complete, incomplete, indexed_files, shard_number,
+};
 use crate::file::side::read_json;
 use crate::stored::together::open_files;
 use crate::stored::view::View;
@@ -141,6 +143,24 @@ pub(crate) struct Listing {
     not_copied: Vec<String>,
 }
 
+impl Listing {
+    /// Leaves alone what is named as Mistral names the model under its own names of tensors, where
+    /// that lies beside the model under the names of transformers.
+    fn set_aside_consolidated(&mut self, folder: &Path) {
+        let is_model = |name: &String| {
+            name == "model.safetensors" || name.starts_with("model-") && shard_number(name).is_some()
+        };
+        let is_consolidated = |name: &str| name.starts_with("consolidated") && name.contains(SAFETENSORS);
+        let is_indexed = indexed_files(folder).iter().any(|name| is_consolidated(name));
+        if !is_indexed && self.shards.iter().any(is_model) {
+            let shards = self.shards.extract_if(.., |name| is_consolidated(name));
+            let others = self.others.extract_if(.., |name| is_consolidated(name));
+            let aside = shards.chain(others).map(|name| format!("{} ({ANOTHER_FORM})", quoted(&name)));
+            self.not_copied.extend(aside);
+        }
+    }
+}
+
 /// Lists a checkpoint folder.
 ///
 /// # Errors
@@ -188,6 +208,7 @@ pub(crate) fn list(folder: &Path) -> Result<Listing> {
         }
         listing.not_copied.push(format!("{} ({why})", quoted(&name)));
     }
+    listing.set_aside_consolidated(folder);
     if listing.shards.is_empty() {
         listing.shards = gguf;
     } else {

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use crate::common::{File, Random, Tensor, names, options};
 use serde_json::{Value, json};
 use smallfloat_tensor::{
-    Dtype, Error, Options, Plan, Scheme, Sharding, apply, dequantize, finalize, plan, quantize, verify,
+    Dtype, Error, Options, Plan, Scheme, Sharding, apply, dequantize, finalize, open_checkpoint, plan,
+    quantize, verify,
 };
 
 const INDEX: &str = "model.safetensors.index.json";
@@ -268,6 +269,30 @@ mod odd_entries {
         fs::write(folders.path("q/.hidden"), "").unwrap();
         let dequantized = dequantize(folders.path("q"), &back, Dtype::F32, None, false, &mut |_| ()).unwrap();
         assert_eq!(dequantized.not_copied, ["`.hidden` (hidden)"]);
+    }
+
+    /// Mistral's folders have the model twice: a second time under its own names of tensors.
+    #[test]
+    fn a_consolidated_model_beside_the_shards_is_left_alone() {
+        let folders = Folders::new(1);
+        let input = folders.path("in");
+        let (model, consolidated) = (input.join("model.safetensors"), input.join("consolidated.safetensors"));
+        let other_index = "consolidated.safetensors.index.json";
+        fs::copy(&model, &consolidated).unwrap();
+        fs::write(input.join(other_index), "{}").unwrap();
+        let report =
+            quantize(&input, folders.path("q"), &options("cfloat8_1_4_3"), &|_| true, &mut |_| ()).unwrap();
+        let another = |name: &str| format!("`{name}` (the model in another form)");
+        assert_eq!(report.not_copied, [another(other_index), another("consolidated.safetensors")]);
+        assert_eq!(names(&folders.path("q")), ["config.json", "model.safetensors"]);
+        verify(folders.path("q")).unwrap();
+        // An index that names it makes it the model's; alone it is the model.
+        let map = json!({ "weight_map": { "l.1.weight": "consolidated.safetensors" } });
+        fs::write(input.join(INDEX), map.to_string()).unwrap();
+        refuses(open_checkpoint(&input).map(|views| views.len()), "names are unique in a checkpoint");
+        fs::remove_file(input.join(INDEX)).unwrap();
+        fs::remove_file(&model).unwrap();
+        assert_eq!(open_checkpoint(&input).unwrap().len(), 1);
     }
 
     #[test]
