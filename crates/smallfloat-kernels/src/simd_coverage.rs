@@ -8,6 +8,7 @@ use smallfloat::{Format, NegativeZero, Preset, Projection, Rounding, Saturation}
 
 use crate::encode::stochastic_table::StochasticTable;
 use crate::plan::arithmetic::ArithmeticPlan;
+use crate::plan::byte_lanes::BytePlan;
 use crate::plan::decode::DecodePlans;
 use crate::plan::encode::EncodePlan;
 use crate::target::Target;
@@ -49,6 +50,24 @@ fn decoders_have_their_constants() {
     ] {
         let signs = decode_plans(&name.parse().expect("a format")).bytes.and_then(|bytes| bytes.signs);
         assert_eq!(signs.map(|signs| (signs.first, signs.span, signs.sign)), expected, "{name}");
+    }
+}
+
+#[test]
+fn sums_and_products_in_lanes_of_a_byte() {
+    let others = ["binary8p4se", "binary8p3se", "binary6p3sf", "cfloat8_1_4_3:bias=40"];
+    let others = others.map(|name| name.parse::<Format>().expect("a format"));
+    for format in catalogue(8).chain(others) {
+        let is_small = format.is_signed() && (1..=3).contains(&format.trailing_bits());
+        for operation in [Operation::Add, Operation::Subtract, Operation::Multiply] {
+            for &rounding in Rounding::DETERMINISTIC {
+                let is_directed = matches!(rounding, Rounding::TowardPositive | Rounding::TowardNegative);
+                let projection = format.default_projection().with_rounding(rounding);
+                let to = Target { format: &format, projection: &projection };
+                let plan = BytePlan::new(operation, &[format; 2], to, OperationOptions::IEEE);
+                assert_eq!(plan.is_some(), is_small && !is_directed, "{operation:?} {format} {rounding:?}");
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
+use smallfloat::Flags;
 use smallfloat::random::Philox;
 
 use crate::arch::level::Level;
@@ -12,6 +13,7 @@ use crate::element::{Codes, CodesMut, Lanes, LanesMut};
 use crate::event_counts::EventCounts;
 use crate::plan::arithmetic::{ArithmeticPlan, OrderPlan, Subnormals};
 use crate::plan::blocks::{PowerScales, Row};
+use crate::plan::byte_lanes::BytePlan;
 use crate::plan::class_table::Pair;
 use crate::plan::decode::{DecodePlan, DecodePlans};
 use crate::plan::encode::EncodePlan;
@@ -133,6 +135,22 @@ pub(crate) trait Kernels: Copy + Debug {
     /// Fills in the exact results in binary32 of an operation on codes, or results that round
     /// alike.
     fn compute(self, _: &ArithmeticPlan, _operands: [&[u8]; 3], _results: &mut [f32]) -> Option<()> {
+        None
+    }
+
+    /// Returns whether sums and products in lanes of a byte have a kernel.
+    fn combines_in_bytes(self) -> bool {
+        false
+    }
+
+    /// Adds or multiplies codes, and returns the flags if they are wanted.
+    fn combine(
+        self,
+        _: &BytePlan,
+        _operands: [&[u8]; 2],
+        _results: &mut [u8],
+        _wants_flags: bool,
+    ) -> Option<Flags> {
         None
     }
 

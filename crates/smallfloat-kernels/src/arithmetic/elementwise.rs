@@ -24,14 +24,15 @@ use crate::target::Target;
 /// IEEE 754 differ from in NaN and subnormal operands, unless [`with_policy`](Self::with_policy)
 /// names others.
 ///
-/// Sums, differences, products and FMA of codes of up to 8 bits are computed by vectors where
-/// binary32 is wide enough and there is an encoder by vectors; minima and maxima where operands and
-/// result share a format. Other operands of up to 16 bits together are looked up in a table of all
-/// results, which the core fills. FMA and FAA of two such operands and a short third one go through
-/// the distinct values of x·y or x + y: an 8-bit format has a few thousand of them, and each has a
-/// row for all third operands. Everything else, and stochastic rounding, goes through the core
-/// element by element, to the same codes. Neither level nor threads nor chunks nor the data change
-/// a bit.
+/// Sums, differences, products and FMA of codes of up to 8 bits are computed by vectors: in lanes
+/// of a byte, with AVX-512, where formats are signed and have at most three trailing significand
+/// bits, else where binary32 is wide enough and there is an encoder by vectors; minima and maxima
+/// where operands and result share a format. Other operands of up to 16 bits together are looked up
+/// in a table of all results, which the core fills. FMA and FAA of two such operands and a short
+/// third one go through the distinct values of x·y or x + y: an 8-bit format has a few thousand of
+/// them, and each has a row for all third operands. Everything else, and stochastic rounding, goes
+/// through the core element by element, to the same codes. Neither level nor threads nor chunks nor
+/// the data change a bit.
 ///
 /// ```
 /// use smallfloat_kernels::Elementwise;

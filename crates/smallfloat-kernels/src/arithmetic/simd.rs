@@ -7,7 +7,8 @@ use smallfloat::{Flags, Format, NegativeZero, Rounding};
 use crate::arch::level::Level;
 use crate::arch::{Kernels, Machine};
 use crate::encode::simd::SimdEncoder;
-use crate::plan::arithmetic::{ArithmeticPlan, OrderPlan, Subnormals};
+use crate::plan::arithmetic::{ArithmeticPlan, OrderPlan};
+use crate::plan::byte_lanes::BytePlan;
 use crate::target::Target;
 
 /// Kernels for one operation on formats of at most 8 bits.
@@ -15,11 +16,12 @@ use crate::target::Target;
 pub(crate) struct SimdElementwise {
     machine: Machine,
     way: Way,
-    subnormals: [Subnormals; 3],
 }
 
 #[derive(Clone, Debug)]
 enum Way {
+    /// In lanes of a byte.
+    Bytes(BytePlan),
     /// In binary32, then encoded.
     Rounded(Box<(ArithmeticPlan, SimdEncoder)>),
     /// One of the operands' codes.
@@ -40,7 +42,7 @@ impl SimdElementwise {
         let machine = Machine::new(level)?;
         if let Operation::Extremum(which) = operation {
             let plan = OrderPlan::new(which, operands, target, arithmetic)?;
-            return Some(Self { machine, way: Way::Chosen(plan), subnormals: [plan.subnormals; 3] });
+            return Some(Self { machine, way: Way::Chosen(plan) });
         }
         let projection = match arithmetic.semantics {
             Semantics::P3109 => target.projection.with_negative_zero(NegativeZero::Positive),
@@ -53,9 +55,14 @@ impl SimdElementwise {
             return None;
         }
         let target = Target { projection: &projection, ..target };
+        if machine.combines_in_bytes()
+            && let Some(plan) = BytePlan::new(operation, operands, target, arithmetic)
+        {
+            return Some(Self { machine, way: Way::Bytes(plan) });
+        }
         let plan = ArithmeticPlan::new(operation, operands, target, arithmetic)?;
         let encoder = SimdEncoder::new(level, &BINARY32, target.format, &projection)?;
-        Some(Self { machine, way: Way::Rounded(Box::new((plan, encoder))), subnormals: plan.subnormals })
+        Some(Self { machine, way: Way::Rounded(Box::new((plan, encoder))) })
     }
 
     /// Returns whether the calling thread's floating-point environment allows it.
@@ -65,16 +72,20 @@ impl SimdElementwise {
 
     /// Fills the results, and gives the flags if wanted; `None` if this thread can't.
     pub(crate) fn run(&self, operands: [&[u8]; 3], results: &mut [u8], wants_flags: bool) -> Option<Flags> {
-        let mut flags = match &self.way {
-            Way::Rounded(way) => self.rounded(&way.0, &way.1, operands, results, wants_flags)?,
+        let [x, y, _] = operands;
+        let (mut flags, subnormals) = match &self.way {
+            Way::Bytes(plan) => return self.machine.combine(plan, [x, y], results, wants_flags),
+            Way::Rounded(way) => {
+                (self.rounded(&way.0, &way.1, operands, results, wants_flags)?, way.0.subnormals)
+            }
             Way::Chosen(plan) => {
-                let [x, y, _] = operands;
                 let nan = self.machine.choose(plan, [x, y], results)?;
-                if nan && wants_flags { Flags::INVALID } else { Flags::NONE }
+                let flags = if nan && wants_flags { Flags::INVALID } else { Flags::NONE };
+                (flags, [plan.subnormals; 3])
             }
         };
-        for (codes, subnormals) in operands.into_iter().zip(&self.subnormals) {
-            if wants_flags && self.machine.has_subnormal(*subnormals, codes)? {
+        for (codes, subnormals) in operands.into_iter().zip(subnormals) {
+            if wants_flags && self.machine.has_subnormal(subnormals, codes)? {
                 flags |= Flags::DENORMAL;
                 break;
             }

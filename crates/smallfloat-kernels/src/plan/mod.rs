@@ -3,6 +3,7 @@
 
 pub(crate) mod arithmetic;
 pub(crate) mod blocks;
+pub(crate) mod byte_lanes;
 pub(crate) mod class_table;
 pub(crate) mod decode;
 pub(crate) mod digits;

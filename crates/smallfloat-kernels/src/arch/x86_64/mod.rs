@@ -12,6 +12,7 @@ mod avx512;
 
 use std::ops::Range;
 
+use smallfloat::Flags;
 use smallfloat::random::Philox;
 
 use crate::arch::kernels::Kernels;
@@ -25,6 +26,7 @@ use crate::element::{Codes, CodesMut, Lanes, LanesMut};
 use crate::event_counts::EventCounts;
 use crate::plan::arithmetic::{ArithmeticPlan, OrderPlan, Subnormals};
 use crate::plan::blocks::{PowerScales, Row};
+use crate::plan::byte_lanes::BytePlan;
 use crate::plan::class_table::Pair;
 use crate::plan::decode::{DecodePlan, DecodePlans};
 use crate::plan::encode::{EncodePlan, Mode, SubnormalGrid};
@@ -320,6 +322,21 @@ impl Kernels for Machine {
             None => avx2::elementwise::compute(self.avx2, plan, operands, results),
         }
         Some(())
+    }
+
+    fn combines_in_bytes(self) -> bool {
+        self.avx512.is_some()
+    }
+
+    fn combine(
+        self,
+        plan: &BytePlan,
+        operands: [&[u8]; 2],
+        results: &mut [u8],
+        wants_flags: bool,
+    ) -> Option<Flags> {
+        let token = self.avx512?;
+        Some(avx512::byte_lanes::combine(token, plan, operands, results, wants_flags))
     }
 
     fn choose(self, plan: &OrderPlan, operands: [&[u8]; 2], results: &mut [u8]) -> Option<bool> {

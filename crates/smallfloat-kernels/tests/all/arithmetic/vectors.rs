@@ -82,6 +82,29 @@ fn all_pairs_of_mixed_formats() {
     }
 }
 
+/// Sums and products of signed formats of one width, whose destination may be narrower than the
+/// operands and lack what they have.
+#[test]
+fn sums_and_products_of_mixed_formats() {
+    let (pairs, mut state) = (all_pairs(), 505);
+    let formats = narrow_formats();
+    let signed: Vec<&Format> = formats.iter().filter(|f| f.is_signed() && f.trailing_bits() <= 3).collect();
+    let mut choose = |from: usize| usize::try_from(scramble(&mut state) >> 8).unwrap() % from;
+    for i in 0..200 {
+        let x = signed[choose(signed.len())];
+        let alike: Vec<&&Format> = signed.iter().filter(|format| format.width() == x.width()).collect();
+        let [y, to] = [0, 1].map(|_| if choose(3) == 0 { alike[choose(alike.len())] } else { &x });
+        let mode = ["NearestTiesToEven", "NearestTiesToAway", "TowardZero", "ToOdd"][choose(4)];
+        let saturation = ["SatFinite", "SatPropagate", "SatNone"][choose(3)];
+        let semantics = ["", ", semantics=ieee", ", semantics=p3109"][choose(3)];
+        let operation = BINARY[i % 3];
+        let text = format!("{operation}<{x}, {y}, {to}, ({mode}, {saturation}){semantics}>");
+        if text.parse::<Specialization>().is_ok() {
+            levels_agree(&text, &pairs, &mut 17);
+        }
+    }
+}
+
 #[test]
 fn policies_and_semantics() {
     let (pairs, mut state) = (all_pairs(), 7);

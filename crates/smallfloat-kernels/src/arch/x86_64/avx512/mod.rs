@@ -4,6 +4,7 @@
 //! special codes masked moves.
 
 pub(super) mod block;
+pub(super) mod byte_lanes;
 pub(super) mod decode;
 pub(super) mod dot;
 pub(super) mod elementwise;
