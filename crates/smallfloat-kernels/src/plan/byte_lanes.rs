@@ -13,8 +13,8 @@
 //!
 //! A **product** adds binades, and tables of 64 entries multiply the significands and round the
 //! product to odd, two bits beyond the longest destination. Rounding it is a table of eight rows,
-//! one for each binade up to the smallest normal one: below, a row rounds as it has to there; above,
-//! codes repeat every binade.
+//! one for each binade up to the smallest normal one: below, a row rounds as it has to there;
+//! above, codes repeat every binade.
 //!
 //! All entries are the core's answers. What differs between a value and its opposite (a directed
 //! mode, an unsigned destination) has no such plan.
@@ -435,7 +435,8 @@ impl ProductPlan {
     fn new(operands: &[Magnitudes; 2], answers: &Answers<'_>) -> Option<Self> {
         let to = answers.target.format;
         let smallest = [operands[0].leading_bits().min()?, operands[1].leading_bits().min()?];
-        // Row 1 has the values from half the smallest positive one on: what lies below rounds alike.
+        // Row 1 has the values from half the smallest positive one on.
+        // What lies below rounds alike.
         let first_row = to.min_positive().exponent_of_leading_bit() - 2;
         let lowest = first_row - smallest[0] - smallest[1];
         let shift = [(-lowest).max(0), 0];

@@ -4,19 +4,17 @@
 
 use std::arch::aarch64::*;
 
-use smallfloat::Flags;
-
 use crate::arch::machine::Neon;
 use crate::arch::machine::lanes::{STEP, Vector, load};
-use crate::event_counts::{EventCounts, bit};
-use crate::plan::recode::{RecodeTable, Rows};
+use crate::event_counts::EventCounts;
+use crate::plan::recode::{ByteTable, Counted, RecodeTable};
 
 /// The bytes of 16 codes.
 #[inline]
 #[target_feature(enable = "neon")]
-fn look_up(rows: &Rows, code: Vector) -> Vector {
+fn look_up(table: &ByteTable, code: Vector) -> Vector {
     let mut all = vdupq_n_u8(0);
-    for (high, row) in &rows.0 {
+    for (high, row) in &table.rows {
         // Codes of other rows are beyond the table, which gives zero.
         all = vorrq_u8(all, vqtbl1q_u8(load(row), veorq_u8(code, vdupq_n_u8(*high))));
     }
@@ -33,7 +31,7 @@ pub(crate) fn recode(_: Neon, table: &RecodeTable, codes: &[u8], results: &mut [
 /// What the steps add up.
 struct Sums {
     flags: Vector,
-    counted: [u64; 5],
+    counted: Counted,
 }
 
 #[target_feature(enable = "neon")]
@@ -55,16 +53,7 @@ fn run(table: &RecodeTable, codes: &[u8], results: &mut [u8]) -> EventCounts {
     let mut flags = [0; STEP];
     // SAFETY: the reference is to 16 writable bytes.
     unsafe { vst1q_u8(flags.as_mut_ptr(), sums.flags) };
-    let of = |event: u32| sums.counted[event as usize];
-    EventCounts {
-        flags: Flags::from_bits_truncate(flags.iter().fold(0, |all, flags| all | flags)),
-        elements: codes.len() as u64,
-        overflowed: of(bit::OVERFLOWED),
-        underflowed: of(bit::UNDERFLOWED),
-        zeros: of(bit::ZERO),
-        nans: of(bit::NAN),
-        infinities: of(bit::INFINITE),
-    }
+    RecodeTable::counts(codes.len(), &flags, sums.counted)
 }
 
 /// Converts 16 codes, of which those in the used lanes count.

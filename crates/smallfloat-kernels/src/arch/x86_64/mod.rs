@@ -313,7 +313,10 @@ impl Kernels for Machine {
     }
 
     fn recode(self, table: &RecodeTable, codes: &[u8], results: &mut [u8]) -> Option<EventCounts> {
-        Some(avx2::recode::recode(self.avx2, table, codes, results))
+        Some(match self.avx512 {
+            Some(token) => avx512::recode::recode(token, table, codes, results),
+            None => avx2::recode::recode(self.avx2, table, codes, results),
+        })
     }
 
     fn compute(self, plan: &ArithmeticPlan, operands: [&[u8]; 3], results: &mut [f32]) -> Option<()> {

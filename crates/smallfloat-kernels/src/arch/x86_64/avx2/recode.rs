@@ -4,22 +4,20 @@
 
 use std::arch::x86_64::*;
 
-use smallfloat::Flags;
-
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::lanes::{STEP, bytes as splat, count};
-use crate::event_counts::{EventCounts, bit};
-use crate::plan::recode::{RecodeTable, Rows};
+use crate::event_counts::EventCounts;
+use crate::plan::recode::{ByteTable, Counted, RecodeTable};
 
 /// The bytes of 32 codes.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn look_up(rows: &Rows, code: __m256i) -> __m256i {
+fn look_up(table: &ByteTable, code: __m256i) -> __m256i {
     // Added with saturation, this leaves the low bits of codes below 16 as they are and sets the
     // bit that means "zero" to a shuffle in all others.
     let below_16 = splat(0x70);
     let mut all = _mm256_setzero_si256();
-    for (high, row) in &rows.0 {
+    for (high, row) in &table.rows {
         // SAFETY: the reference is to 16 readable bytes.
         let row = _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(row.as_ptr().cast()) });
         let index = _mm256_adds_epu8(_mm256_xor_si256(code, splat(*high)), below_16);
@@ -38,7 +36,7 @@ pub(crate) fn recode(_: Avx2, table: &RecodeTable, codes: &[u8], results: &mut [
 /// What the steps add up.
 struct Sums {
     flags: __m256i,
-    counted: [u64; 5],
+    counted: Counted,
 }
 
 #[target_feature(enable = "avx2,popcnt")]
@@ -58,16 +56,7 @@ fn run(table: &RecodeTable, codes: &[u8], results: &mut [u8]) -> EventCounts {
     let mut flags = [0; STEP];
     // SAFETY: the reference is to 32 writable bytes.
     unsafe { _mm256_storeu_si256(flags.as_mut_ptr().cast(), sums.flags) };
-    let of = |event: u32| sums.counted[event as usize];
-    EventCounts {
-        flags: Flags::from_bits_truncate(flags.iter().fold(0, |all, flags| all | flags)),
-        elements: codes.len() as u64,
-        overflowed: of(bit::OVERFLOWED),
-        underflowed: of(bit::UNDERFLOWED),
-        zeros: of(bit::ZERO),
-        nans: of(bit::NAN),
-        infinities: of(bit::INFINITE),
-    }
+    RecodeTable::counts(codes.len(), &flags, sums.counted)
 }
 
 /// Converts 32 codes, of which those that `used` has a bit for count.

@@ -14,4 +14,6 @@ pub(super) mod gemm;
 pub(super) mod gemv;
 pub(super) mod lanes;
 pub(super) mod random;
+pub(super) mod recode;
 pub(super) mod stochastic;
+pub(super) mod tables;
