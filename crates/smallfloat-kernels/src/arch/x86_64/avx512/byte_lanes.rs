@@ -6,8 +6,7 @@ use std::arch::x86_64::*;
 use smallfloat::Flags;
 
 use crate::arch::machine::Avx512;
-use crate::arch::machine::avx512::lanes::{STEP, bytes, chosen};
-use crate::arch::machine::avx512::tables::{Table128, Table256, load, store};
+use crate::arch::machine::avx512::lanes::{STEP, Table128, Table256, bytes, chosen, load_bytes, store_bytes};
 use crate::plan::byte_lanes::{
     BytePlan, INEXACT, INFINITE_PLACE, NAN, NAN_PLACE, Outcomes, ProductPlan, SUBNORMAL, SumPlan, UNDERFLOW,
 };
@@ -220,10 +219,10 @@ unsafe fn steps<O: Operation, const SPECIALS: bool, const UNSIGNED_NAN: bool, co
     seen: &mut Seen,
 ) {
     for ((x, y), result) in x.iter().zip(y).zip(results) {
-        let codes = [load(x), load(y)];
+        let codes = [load_bytes(x), load_bytes(y)];
         // SAFETY: the caller's promise.
         let codes = unsafe { operation.step::<SPECIALS, UNSIGNED_NAN, FLAGS>(common, codes, seen) };
-        store(result, codes);
+        store_bytes(result, codes);
     }
 }
 
@@ -254,8 +253,8 @@ impl Operation for Sum {
             places: [Table128::new(x), Table128::new(y)],
             flip: bytes(if plan.subtracts { plan.outcomes.sign } else { 0 }),
             binade: bytes(plan.binade),
-            larger: load(&plan.larger),
-            smaller: load(&plan.smaller),
+            larger: load_bytes(&plan.larger),
+            smaller: load_bytes(&plan.smaller),
             most_distant: bytes(plan.binade & 63),
             rounded: Table256::new(&plan.rounded),
             codes: Table256::new(&plan.codes),
@@ -391,14 +390,14 @@ impl Operation for Product {
         Self {
             binades: [Table128::new(x), Table128::new(y)],
             significands: [Table128::new(x_significands), Table128::new(y_significands)],
-            products: load(&plan.products),
-            carries: load(&plan.carries),
+            products: load_bytes(&plan.products),
+            carries: load_bytes(&plan.carries),
             lowest: bytes(plan.lowest),
             normal: bytes(plan.normal),
             most: bytes(u8::MAX >> plan.trailing),
             trailing: _mm_cvtsi32_si128(i32::from(plan.trailing)),
             rounded: Table256::new(&plan.rounded),
-            specials: load(&by_class),
+            specials: load_bytes(&by_class),
             overflow: bytes(plan.outcomes.overflow),
             largest: bytes(plan.largest),
         }

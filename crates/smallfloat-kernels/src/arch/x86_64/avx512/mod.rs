@@ -16,4 +16,3 @@ pub(super) mod lanes;
 pub(super) mod random;
 pub(super) mod recode;
 pub(super) mod stochastic;
-pub(super) mod tables;

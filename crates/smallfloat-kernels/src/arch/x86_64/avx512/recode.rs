@@ -3,8 +3,7 @@
 use std::arch::x86_64::*;
 
 use crate::arch::machine::Avx512;
-use crate::arch::machine::avx512::lanes::{STEP, bytes, count};
-use crate::arch::machine::avx512::tables::{Table256, load, store};
+use crate::arch::machine::avx512::lanes::{STEP, Table256, bytes, count, load_bytes, store_bytes};
 use crate::event_counts::EventCounts;
 use crate::plan::recode::{Counted, RecodeTable};
 
@@ -53,7 +52,7 @@ fn run(table: &RecodeTable, codes: &[u8], results: &mut [u8]) -> EventCounts {
         result_rest.copy_from_slice(&result[..rest.len()]);
     }
     let mut flags = [0; STEP];
-    store(&mut flags, sums.flags);
+    store_bytes(&mut flags, sums.flags);
     RecodeTable::counts(codes.len(), &flags, sums.counted)
 }
 
@@ -61,8 +60,8 @@ fn run(table: &RecodeTable, codes: &[u8], results: &mut [u8]) -> EventCounts {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,popcnt")]
 fn step(tables: &Tables, code: &[u8; STEP], used: u64, result: &mut [u8; STEP], sums: &mut Sums) {
-    let code = load(code);
-    store(result, tables.codes.at(code));
+    let code = load_bytes(code);
+    store_bytes(result, tables.codes.at(code));
     if let Some(flags) = &tables.flags {
         sums.flags = _mm512_or_si512(sums.flags, _mm512_maskz_mov_epi8(used, flags.at(code)));
     }
