@@ -6,12 +6,15 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
-/// The text of a value. Python makes none of an integer of thousands of digits.
+/// The text of a value, or what it is: Python has none for an integer of thousands of digits.
 pub(crate) fn told(value: Borrowed<'_, '_, PyAny>, text: PyResult<Bound<'_, PyString>>) -> PyResult<String> {
     match text {
         Err(error) if value.is_instance_of::<PyInt>() && error.is_instance_of::<PyValueError>(value.py()) => {
             let bits: u64 = value.call_method0("bit_length")?.extract()?;
             Ok(format!("an integer of {bits} bits"))
+        }
+        Err(error) if error.is_instance_of::<PyValueError>(value.py()) => {
+            Ok(format!("a {} with an integer of thousands of digits", value.get_type().name()?))
         }
         text => Ok(text?.to_string()),
     }

@@ -149,6 +149,8 @@ def test_what_is_refused():
     x = jnp.ones((4, 2, 32))
     with pytest.raises(ValueError, match="nonfinite='keep' is not known"):
         jax.jit(lambda x: sfj.quantize(x, "mxfp4", nonfinite="keep"))(x)
+    with pytest.raises(ValueError, match="not an integer of 16610 bits"):
+        sfj.round(x, "e5m2", rounding="stochastic-a", seed=10**5000)
     batch = jax.vmap(lambda x: sfj.quantize(x, "mxfp4"))(x)
     with pytest.raises(ValueError, match="vmap"):
         sfj.dequantize(batch)

@@ -46,6 +46,8 @@ CODES = np.zeros(4, np.uint8)
         (ValueError, "slope must be a number that float64 can hold", lambda: sf.BiasController("shp", "gradient").observe(slope=10**400)),
         (ValueError, "four integers in 0..2**64", lambda: sf.BiasController("shp", "flags").observe(code_use=(-1, 0, 0, 0))),
         (ValueError, "seven integers in 0..2**64, not [1, -1]", lambda: sf.EventCounts(0, [1, -1])),
+        (ValueError, "not a list with an integer of thousands of digits", lambda: sf.EventCounts(0, [10**5000])),
+        (ValueError, "`an integer of 16610 bits` is not understood", lambda: sf.Config("shp", bias=10**5000)),
         (ValueError, "flags must be an integer in 0..2**8, not 256", lambda: sf.EventCounts(256, [0] * 7)),
         (ValueError, "random must be an integer in 0..2**64", lambda: sf.kappa("Exp<e5m2, e5m2>", variant="f32-libm", random=-1)),
         (ValueError, "scheme `mxfp5` is not known, did you mean `mxfp4`?", lambda: sf.quantize(X, "mxfp5")),

@@ -51,14 +51,14 @@ def recipe(
         if found[word] is not None and not hasattr(found[word], "__index__"):
             raise TypeError(f"{word} must be an integer in {said}, not {found[word]!r}")
         if found[word] is not None and operator.index(found[word]) not in numbers:
-            raise ValueError(f"{word} must be an integer in {said}, not {_told(found[word])}")
-    found["bias"] = None if bias is None else _told(bias)
+            raise ValueError(f"{word} must be an integer in {said}, not {told(found[word])}")
+    found["bias"] = None if bias is None else told(bias)
     found["scale_format"] = None if scale_format is None else str(scale_format)
     found["include"], found["exclude"] = patterns(include, "include"), patterns(exclude, "exclude")
     return found
 
 
-def _told(value: Any) -> str:
+def told(value: Any) -> str:
     """The text of a value. Python makes none of an integer of thousands of digits."""
     try:
         return str(value)
@@ -165,7 +165,8 @@ class Config:
         self.fmt, self.how = str(fmt), how
         if "nonfinite" in how:
             raise ValueError("nonfinite is no part of a Config: weights are finite, and fake quantization has an argument for it")
-        # Says at once what is wrong.
+        # Says at once what is wrong, the quantizer also of what has no key.
+        quantizer(self.fmt, how)
         self.entry((1, 1))
 
     def entry(self, shape: tuple[int, ...]) -> dict[str, Any]:

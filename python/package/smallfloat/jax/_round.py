@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from .. import _bits
+from .._config import told
 from .._core import Format
 from .._interop import dtype_name
 from ..kernel import Kernel, checked_seed, kernel, words
@@ -164,7 +165,7 @@ def _integer(name: str, value: Any) -> int:
         hint = ", which is traced: name it in static_argnames" if isinstance(value, jax.core.Tracer) else ""
         raise TypeError(f"{name} must be an integer in 0..2**64, not {value!r}{hint}") from error
     if not 0 <= number < 2**64:
-        raise ValueError(f"{name} must be an integer in 0..2**64, not {number}")
+        raise ValueError(f"{name} must be an integer in 0..2**64, not {told(number)}")
     return number
 
 
