@@ -1,7 +1,8 @@
 //! Properties of every small format that the parameters can express, sensible or not.
 
 use smallfloat_oracle::{
-    Exact, Flags, OracleFormat, Rounding, Specials, Subnormals, Table, Value, convert, preset,
+    Exact, Flags, NegativeRule, OracleFormat, Policy, Rounding, Specials, Subnormals, Table, Value, convert,
+    preset,
 };
 
 fn small_formats() -> Vec<OracleFormat> {
@@ -88,6 +89,38 @@ fn a_place_is_found_from_everywhere() {
             for mut near in 0..=table.len() {
                 let found = table.seek_near(x, &mut near).round(&policy);
                 assert_eq!(found, expected, "{format:?} {x:?} {near}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_place_keeps_what_was_asked_of_it_for_all_roundings() {
+    use Rounding::{NearestAway, NearestEven, StochasticA, StochasticB, StochasticC};
+    use Rounding::{ToOdd, TowardNegative, TowardPositive, TowardZero};
+    let roundings = [
+        StochasticC { n: 3, r: 5 },
+        TowardPositive,
+        NearestEven,
+        StochasticA { n: 3, r: 5 },
+        ToOdd,
+        TowardNegative,
+        StochasticB { n: 3, r: 5 },
+        TowardZero,
+        NearestAway,
+        StochasticA { n: 3, r: 2 },
+    ];
+    let operands: Vec<Exact> = (-60..60).map(|i| Exact::ratio(i, 12)).collect();
+    for format in small_formats().into_iter().filter(|format| format.k <= 4) {
+        let table = Table::new(&format);
+        let (ieee, p3109) = (preset("ieee", &format), preset("p3109-satfinite", &format));
+        let magnitude = Policy { negative: NegativeRule::Magnitude, ..ieee };
+        for x in &operands {
+            let place = table.seek(x);
+            for policy in [magnitude, ieee, p3109] {
+                for policy in roundings.map(|rounding| policy.with_rounding(rounding)) {
+                    assert_eq!(place.round(&policy), table.round(x, &policy), "{format:?} {x:?} {policy:?}");
+                }
             }
         }
     }

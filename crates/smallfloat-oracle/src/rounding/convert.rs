@@ -39,11 +39,18 @@ pub struct Sought<'a> {
     shares: Shares,
 }
 
-/// What rounding modes have asked of ν so far: it is the same for all policies and random words.
+/// What rounding modes have asked of ν and of the number so far: it is the same for all policies
+/// and random words.
 #[derive(Debug, Default)]
 struct Shares {
     /// Its order against 1/2.
     half: OnceCell<Ordering>,
+    /// Whether it is above 0.
+    inexact: OnceCell<bool>,
+    /// Whether the number is below the smallest normal one.
+    tiny: OnceCell<bool>,
+    /// Codes that it became, whether they are zero, and whether they are the number.
+    codes: RefCell<Vec<(u64, bool, bool)>>,
     /// How many bits of it, whether to the nearest, and the integer.
     integers: RefCell<Vec<(u32, bool, u128)>>,
 }
@@ -164,14 +171,15 @@ impl Table {
         sought: (&Real, &Place, &Shares),
         policy: &Policy,
     ) -> (u64, Flags) {
-        let (format, magnitude) = (self.format(), sought.0);
+        let (format, (magnitude, _, shares)) = (self.format(), sought);
+        let is_tiny =
+            || *shares.tiny.get_or_init(|| magnitude.compare_dyadic(self.min_normal()) == Ordering::Less);
         let unsigned_negative = negative && !format.signed;
         if unsigned_negative && policy.negative == NegativeRule::Magnitude {
             // The lost sign makes the result inexact, and an inexact result of a tiny number is an
             // underflow.
-            let tiny = magnitude.compare_dyadic(self.min_normal()) == Ordering::Less;
             let (code, flags) = self.round_nonzero(false, sought, policy);
-            let lost = if tiny { Flags::UNDERFLOW | Flags::INEXACT } else { Flags::INEXACT };
+            let lost = if is_tiny() { Flags::UNDERFLOW | Flags::INEXACT } else { Flags::INEXACT };
             return (code, flags | lost);
         }
         let code = match self.apply_rounding(negative, sought, policy.rounding) {
@@ -184,19 +192,22 @@ impl Table {
                 return (self.saturate(negative, false, policy), Flags::OVERFLOW | Flags::INEXACT);
             }
         };
-        let number = format.grid(code);
-        if unsigned_negative && !number.is_zero() {
+        let known = shares.codes.borrow().iter().find(|known| known.0 == code).copied();
+        let (_, zero, exact) = known.unwrap_or_else(|| {
+            let number = format.grid(code);
+            let found = (code, number.is_zero(), magnitude.compare_dyadic(&number) == Ordering::Equal);
+            shares.codes.borrow_mut().push(found);
+            found
+        });
+        if unsigned_negative && !zero {
             return (self.below_unsigned(false, policy), Flags::INVALID);
         }
-        let exact = magnitude.compare_dyadic(&number) == Ordering::Equal;
-        let is_tiny = || magnitude.compare_dyadic(self.min_normal()) == Ordering::Less;
         let flags = match exact {
             true => Flags::NONE,
             false if is_tiny() => Flags::UNDERFLOW | Flags::INEXACT,
             false => Flags::INEXACT,
         };
-        let signed_code =
-            if number.is_zero() { self.zero(negative, policy) } else { code | self.sign(negative) };
+        let signed_code = if zero { self.zero(negative, policy) } else { code | self.sign(negative) };
         (signed_code, flags)
     }
 
@@ -291,7 +302,8 @@ impl Gap<'_> {
     // The definitions of the P3109 draft §5, with "even" for the code of lo (`docs/semantics.md`
     // S4).
     fn round_away(&self, negative: bool, lo_even: bool, rounding: Rounding) -> bool {
-        let inexact = || self.x.compare_dyadic(self.lo) == Ordering::Greater;
+        let above = || self.x.compare_dyadic(self.lo) == Ordering::Greater;
+        let inexact = || *self.shares.inexact.get_or_init(above);
         match rounding {
             Rounding::NearestEven => match self.compare_half() {
                 Ordering::Less => false,
