@@ -14,6 +14,7 @@ use crate::arithmetic::entries::Entries;
 use crate::arithmetic::operands::Operands;
 use crate::arithmetic::simd::SimdElementwise;
 use crate::element::{Code, Codes, CodesMut, check_code, check_lengths, check_operand};
+use crate::encode::recode::SimdRecoder;
 use crate::error::Error;
 use crate::parallel::{self, parallel_map};
 use crate::random::{Generator, RandomWords, WordByWord};
@@ -28,11 +29,11 @@ use crate::target::Target;
 /// of a byte, with AVX-512, where formats are signed and have at most three trailing significand
 /// bits, else where binary32 is wide enough and there is an encoder by vectors; minima and maxima
 /// where operands and result share a format. Other operands of up to 16 bits together are looked up
-/// in a table of all results, which the core fills. FMA and FAA of two such operands and a short
-/// third one go through the distinct values of x·y or x + y: an 8-bit format has a few thousand of
-/// them, and each has a row for all third operands. Everything else, and stochastic rounding, goes
-/// through the core element by element, to the same codes. Neither level nor threads nor chunks nor
-/// the data change a bit.
+/// in a table of all results, which the core fills, by vectors where one byte becomes another. FMA
+/// and FAA of two such operands and a short third one go through the distinct values of x·y or x +
+/// y: an 8-bit format has a few thousand of them, and each has a row for all third operands.
+/// Everything else, and stochastic rounding, goes through the core element by element, to the same
+/// codes. Neither level nor threads nor chunks nor the data change a bit.
 ///
 /// ```
 /// use smallfloat_kernels::Elementwise;
@@ -54,6 +55,8 @@ pub struct Elementwise {
     words: Option<RandomWords>,
     /// Found when it is first needed, which vectors may save.
     path: OnceLock<Path>,
+    /// The table of an operation of one operand, by vectors.
+    recoder: OnceLock<Option<SimdRecoder>>,
 }
 
 /// Operation, formats and projection: what the core needs for one element.
@@ -154,8 +157,15 @@ impl Elementwise {
             arithmetic: specialization.arithmetic().with_flags(FlagPolicy::TESLA),
             flags,
         };
-        let this =
-            Self { call, level: Level::Portable, vectors: None, length, words: None, path: OnceLock::new() };
+        let this = Self {
+            call,
+            level: Level::Portable,
+            vectors: None,
+            length,
+            words: None,
+            path: OnceLock::new(),
+            recoder: OnceLock::new(),
+        };
         Ok(this.with_level(Level::detected()))
     }
 
@@ -165,6 +175,7 @@ impl Elementwise {
     pub fn with_level(mut self, level: Level) -> Self {
         let Call { operation, operands, to, projection, arithmetic, .. } = &self.call;
         self.level = level.at_most_available();
+        self.recoder = OnceLock::new();
         let target = Target { format: to, projection };
         self.vectors = if self.call.is_tesla() {
             SimdElementwise::new(self.level, *operation, operands, target, *arithmetic)
@@ -403,6 +414,18 @@ impl Elementwise {
                     Path::Core => self.by_core(operands, start, results, words, seen),
                     _ => self.by_table(path, operands, start, results, Some(flags)),
                 }
+            });
+        }
+        let recoder = self.recoder.get_or_init(|| match path {
+            Path::Table(entries) if self.call.operands.len() == 1 => {
+                SimdRecoder::new(self.level, &entries.of_bytes()?)
+            }
+            _ => None,
+        });
+        if let (Some(recoder), Some([codes, ..]), 8) = (recoder, operands.bytes(), R::BITS) {
+            return parallel::fill(results, &|start, results| {
+                let codes = &codes[start..start + results.len()];
+                recoder.recode(codes, results).expect("bytes in and out").flags
             });
         }
         parallel::fill(results, &|start, results| match path {

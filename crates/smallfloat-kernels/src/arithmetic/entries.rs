@@ -3,6 +3,7 @@
 use smallfloat::Flags;
 
 use crate::element::Code;
+use crate::event_counts::bit;
 
 /// Codes with their flags above them, in the narrowest cells that hold both.
 #[derive(Clone, Debug)]
@@ -18,6 +19,21 @@ pub(super) enum Entries {
 }
 
 impl Entries {
+    /// Returns the entries of bytes as those of a table by which bytes become bytes.
+    pub(super) fn of_bytes(&self) -> Option<Vec<u32>> {
+        let of_short = |&entry: &u16| {
+            let [code, flags] = entry.to_le_bytes();
+            u32::from(code) | u32::from(flags) << bit::FLAGS
+        };
+        match self {
+            Self::Bare(entries) if entries.len() <= 256 => {
+                Some(entries.iter().copied().map(u32::from).collect())
+            }
+            Self::Short(entries) if entries.len() <= 256 => Some(entries.iter().map(of_short).collect()),
+            _ => None,
+        }
+    }
+
     /// Fills the results with the entries' codes, the flags of each element where they are asked
     /// for, and joins the flags.
     #[inline(always)]

@@ -182,6 +182,37 @@ fn all_triples_of_several_formats() {
     all_triples("FMA<e4m3fn, e4m3fn, e5m2, e4m3fn>");
 }
 
+/// Operations of one operand are looked up, by vectors too, with every code and in slices.
+#[test]
+fn all_codes_of_one_operand() {
+    let (x, _) = all_pairs();
+    let mut state = 19;
+    let unary = |kernel: &Elementwise, x: &[u8]| {
+        let mut results = vec![0xa5_u8; x.len()];
+        let flags = kernel.unary(x, &mut results, None);
+        (results, flags)
+    };
+    for format in ["e4m3fn", "e5m2", "cfloat8_1_4_3:bias=7", "binary8p3se", "binary6p3ue", "e2m1fn"] {
+        for operation in ["Negate", "Abs", "Sqrt", "Exp2", "Recip", "Log", "Sin"] {
+            let operation = parse(&format!("{operation}<{format}, {format}>"));
+            for kernel in [Elementwise::new(&operation), Elementwise::without_flags(&operation)] {
+                let kernel = kernel.unwrap();
+                let portable = kernel.clone().with_level(Level::Portable);
+                for level in Level::available() {
+                    let kernel = kernel.clone().with_level(level);
+                    assert_eq!(unary(&kernel, &x), unary(&portable, &x), "{operation} at {level:?}");
+                    for _ in 0..200 {
+                        let at = usize::try_from(scramble(&mut state)).unwrap() % x.len();
+                        let length = usize::try_from(scramble(&mut state)).unwrap() % 4;
+                        let x = &x[at..(at + length).min(x.len())];
+                        assert_eq!(unary(&kernel, x), unary(&portable, x), "{operation} of {x:x?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Every length, and slices that start anywhere, leave their neighbours alone.
 #[test]
 fn lengths_and_offsets() {
