@@ -381,6 +381,8 @@ def test_printing():
     assert np.array_equal(again.codes, a.codes)
     long = repr(sf.array(np.arange(3000), "bfloat16"))
     assert "..." in long and long.endswith("format='bfloat16')")
+    assert repr(a[:0]) == "array([], format='e4m3fn')"
+    assert repr(sf.array(np.empty((0, 3)), "e4m3fn")) == "array([], shape=(0, 3), format='e4m3fn')"
 
 
 def test_functions_of_codes_take_arrays():

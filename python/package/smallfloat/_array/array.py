@@ -296,6 +296,8 @@ class Array(NDArrayOperatorsMixin):
     def __repr__(self) -> str:
         values = np.array2string(self._values_to_print(), separator=", ", prefix="array(", suffix=",")
         label = f"format='{self._format}'"
+        if values == "[]" and self.shape != (0,):
+            label = f"shape={self.shape}, {label}"
         last = len(values) - (values.rfind("\n") + 1) + (0 if "\n" in values else len("array("))
         between = " " if last + len(label) + 3 <= np.get_printoptions()["linewidth"] else "\n" + " " * len("array(")
         return f"array({values},{between}{label})"
