@@ -66,7 +66,7 @@ pub enum Error {
         index: usize,
     },
     /// Codes that don't fit in bytes.
-    #[error("{format} has {} bits, which don't fit in bytes: use half-words", format.width())]
+    #[error("{format} has {} bits, which don't fit in bytes: take `encode_u16`, or an `Encoder` and codes of u16", format.width())]
     NotBytes {
         /// The format.
         format: smallfloat::Format,

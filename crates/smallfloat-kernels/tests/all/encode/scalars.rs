@@ -279,10 +279,9 @@ fn constructors_refuse() {
     let many = format.default_projection().with_rounding(Rounding::stochastic_a(33).unwrap());
     assert!(matches!(Encoder::<f32>::seeded(&format, &many, philox), Err(Error::Core(_))));
     let wide = formats::BINARY16;
-    assert_eq!(
-        encode(&[1.0_f32], &wide, &wide.default_projection()).unwrap_err(),
-        Error::NotBytes { format: wide }
-    );
+    let error = encode(&[1.0_f32], &wide, &wide.default_projection()).unwrap_err();
+    assert_eq!(error, Error::NotBytes { format: wide });
+    assert!(error.to_string().ends_with("take `encode_u16`, or an `Encoder` and codes of u16"), "{error}");
     assert_eq!(EventCounts::default().elements, 0);
 }
 
