@@ -226,19 +226,20 @@ impl<'a> Reader<'a> {
                     (&self.short, T::lanes_mut(values), &self.transposed)
                 {
                     return in_parts(scaled, first, values, &mut |first, values| {
-                        let part = self.short_part(scaled, first, values.len())?;
+                        let part = self.short_part(scaled, first, values.len(), std::mem::take(bytes))?;
                         short.multiply(
                             (&scaled.grid, first),
                             (&part.codes, &part.scales),
                             (part.group, part.columns),
                             values,
                         );
+                        *bytes = part.codes;
                         Ok(())
                     });
                 }
                 if !self.products.is_empty() && self.transposed.is_none() {
                     return in_parts(scaled, first, values, &mut |first, values| {
-                        let part = self.part(scaled, (first, values.len()), Scaled::read_bytes)?;
+                        let part = self.part(scaled, first, values.len(), std::mem::take(bytes))?;
                         scaled.grid.each_run(first, values.len(), |group, range| {
                             let products = &self.products[index(part.scale(group).code)];
                             let pairs = values[range.clone()].iter_mut().zip(&part.codes[range]);
@@ -246,6 +247,7 @@ impl<'a> Reader<'a> {
                                 *value = T::of_f64(products[usize::from(code) % CODES]);
                             });
                         });
+                        *bytes = part.codes;
                         Ok(())
                     });
                 }
@@ -253,8 +255,9 @@ impl<'a> Reader<'a> {
                     (&self.elements, T::lanes_mut(values), &self.transposed)
                 {
                     return in_parts(scaled, first, values, &mut |first, values| {
-                        let part = self.part(scaled, (first, values.len()), Scaled::read_bytes)?;
+                        let part = self.part(scaled, first, values.len(), std::mem::take(bytes))?;
                         self.multiply(elements, (&scaled.grid, first), &part, values);
+                        *bytes = part.codes;
                         Ok(())
                     });
                 }
@@ -339,7 +342,7 @@ impl<'a> Reader<'a> {
             is_table_worth_it.then(|| std::array::from_fn(|code| decoder.value(code)));
         in_parts(scaled, first, values, &mut |first, values| {
             if let Some(all) = &of_bytes {
-                let part = self.part(scaled, (first, values.len()), Scaled::read_bytes)?;
+                let part = self.part(scaled, first, values.len(), Vec::new())?;
                 scaled.grid.each_run(first, values.len(), |group, range| {
                     let scale = part.scale(group);
                     let pairs = values[range.clone()].iter_mut().zip(&part.codes[range]);
@@ -347,7 +350,8 @@ impl<'a> Reader<'a> {
                 });
                 return Ok(());
             }
-            let part = self.part(scaled, (first, values.len()), Scaled::read_codes)?;
+            let codes = scaled.read_codes(self.source, first, values.len())?;
+            let part = self.part_by(scaled, first, codes, &self.scales, |scale| scale)?;
             scaled.grid.each_run(first, values.len(), |group, range| {
                 let scale = part.scale(group);
                 let pairs = values[range.clone()].iter_mut().zip(&part.codes[range]);
@@ -359,28 +363,29 @@ impl<'a> Reader<'a> {
 
     /// Reads the codes of so many elements from the first on, of which there are some, with what
     /// they are multiplied by.
-    fn short_part(&self, scaled: &Scaled, first: u64, count: usize) -> Result<Part<u8, f32>> {
+    fn short_part(
+        &self,
+        scaled: &Scaled,
+        first: u64,
+        count: usize,
+        mut codes: Vec<u8>,
+    ) -> Result<Part<u8, f32>> {
         let (known, of) = (&self.factors, |scale| Short::factor(&scale));
-        if let Some((codes, bytes)) = scaled.read_whole_blocks(self.source, first, count)? {
+        if let Some(bytes) = scaled.read_whole_blocks(self.source, first, count, &mut codes)? {
             let mut scales = Vec::with_capacity(bytes.len());
             scaled.add_scales(known, of, &bytes, &mut scales);
             let grid = &scaled.grid;
             let group = (first / grid.columns, first % grid.columns / grid.block_columns);
             return Ok(Part { codes, scales, group, columns: grid.group_columns });
         }
-        let codes = scaled.read_bytes(self.source, first, count)?;
+        let codes = scaled.read_bytes(self.source, first, count, codes)?;
         self.part_by(scaled, first, codes, known, of)
     }
 
     /// Reads the codes of so many elements from the first on, of which there are some, with their
-    /// scales.
-    fn part<C>(
-        &self,
-        scaled: &Scaled,
-        (first, count): (u64, usize),
-        read_codes: impl Fn(&Scaled, &Source, u64, usize) -> Result<Vec<C>>,
-    ) -> Result<Part<C>> {
-        let codes = read_codes(scaled, self.source, first, count)?;
+    /// scales; the bytes of codes go where there may be room.
+    fn part(&self, scaled: &Scaled, first: u64, count: usize, room: Vec<u8>) -> Result<Part<u8>> {
+        let codes = scaled.read_bytes(self.source, first, count, room)?;
         self.part_by(scaled, first, codes, &self.scales, |scale| scale)
     }
 

@@ -387,20 +387,27 @@ impl Scaled {
     /// Reads the codes of elements `first..first + count`, in row-major order.
     pub(crate) fn read_codes(&self, source: &Source, first: u64, count: usize) -> Result<Vec<u16>> {
         if self.element.width() <= 8 {
-            return Ok(self.read_bytes(source, first, count)?.into_iter().map(u16::from).collect());
+            let codes = self.read_bytes(source, first, count, Vec::new())?;
+            return Ok(codes.into_iter().map(u16::from).collect());
         }
         let mut bytes = vec![0; 2 * count];
         source.read_bytes(&self.codes, 2 * first, &mut bytes)?;
         Ok(bytes.chunks_exact(2).map(code_at).collect())
     }
 
-    /// Reads codes of at most 8 bits as bytes.
-    pub(crate) fn read_bytes(&self, source: &Source, first: u64, count: usize) -> Result<Vec<u8>> {
+    /// Reads codes of at most 8 bits as bytes, into `codes`, where there may be room.
+    pub(crate) fn read_bytes(
+        &self,
+        source: &Source,
+        first: u64,
+        count: usize,
+        mut codes: Vec<u8>,
+    ) -> Result<Vec<u8>> {
         if let Placement::Blocks(blocks) = &self.place {
             return self.read_blocks(blocks, source, first, count);
         }
         if self.packing == Packing::Bytes {
-            let mut codes = vec![0; count];
+            codes.resize(count, 0);
             source.read_bytes(&self.codes, first, &mut codes)?;
             return Ok(codes);
         }
@@ -409,8 +416,8 @@ impl Scaled {
         let bytes_of_row = self.packing.row_bytes(&self.element, columns);
         // Rows that are filled up are read one by one.
         let run = if columns.is_multiple_of(unit) { u64::MAX } else { columns };
-        let (mut codes, mut bytes) = (Vec::with_capacity(count + index(unit)), Vec::new());
         let (mut at, end) = (first, first + count as u64);
+        let (mut bytes, mut start) = (Vec::new(), 0);
         while at < end {
             let column = at % columns;
             let stop = end.min(at.saturating_add(run - column.min(run)));
@@ -419,23 +426,24 @@ impl Scaled {
             let length = (stop - at + skipped).div_ceil(unit) * unit_bytes;
             bytes.resize(index(length), 0);
             source.read_bytes(&self.codes, begin, &mut bytes)?;
-            let start = codes.len();
+            // What was there is not cleared, but all of it written over.
             codes.resize(start + index(stop - at + skipped), 0);
             self.packing.unpack_row(&bytes, &mut codes[start..]);
             codes.drain(start..start + index(skipped));
-            at = stop;
+            (at, start) = (stop, codes.len());
         }
         Ok(codes)
     }
 
-    /// Reads the codes of whole blocks, and the bytes of their scales, at once; `None` where some
-    /// are not whole, or not of one run of groups.
+    /// Reads the codes of whole blocks, and returns the bytes of their scales; `None` where some are
+    /// not whole, or not of one run of groups.
     pub(crate) fn read_whole_blocks(
         &self,
         source: &Source,
         first: u64,
         count: usize,
-    ) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        codes: &mut Vec<u8>,
+    ) -> Result<Option<Vec<u8>>> {
         let Placement::Blocks(blocks) = &self.place else { return Ok(None) };
         let (count, columns) = (count as u64, self.grid.columns);
         let are_whole = first.is_multiple_of(blocks.elements) && count.is_multiple_of(blocks.elements);
@@ -446,10 +454,11 @@ impl Scaled {
         let whole = count / blocks.elements;
         let mut bytes = vec![0; index(whole * blocks.bytes)];
         source.read_bytes(&self.codes, first / blocks.elements * blocks.bytes, &mut bytes)?;
-        let (mut codes, mut scales) = (vec![0; index(count)], vec![0; index(whole * blocks.codes_at)]);
-        blocks.take_apart(&bytes, &mut codes);
+        codes.resize(index(count), 0);
+        blocks.take_apart(&bytes, codes);
+        let mut scales = vec![0; index(whole * blocks.codes_at)];
         blocks.take_scales(&bytes, &mut scales);
-        Ok(Some((codes, scales)))
+        Ok(Some(scales))
     }
 
     fn read_blocks(&self, blocks: &Blocks, source: &Source, first: u64, count: usize) -> Result<Vec<u8>> {
