@@ -435,8 +435,8 @@ impl Scaled {
         Ok(codes)
     }
 
-    /// Reads the codes of whole blocks, and returns the bytes of their scales; `None` where some are
-    /// not whole, or not of one run of groups.
+    /// Reads the codes of whole blocks, and returns the bytes of their scales; `None` where some
+    /// are not whole, or not of one run of groups.
     pub(crate) fn read_whole_blocks(
         &self,
         source: &Source,
