@@ -119,7 +119,7 @@ fn open_all(path: &Path) -> Result<Vec<View>> {
         for tensor in view.source().tensors() {
             if let Some(other) = seen.insert(&tensor.name, file) {
                 let what = format!(
-                    "is in {} and in {}; names are unique in a checkpoint",
+                    "is in {} and in {}; names are unique in a checkpoint: move one of the files away, or name one of them",
                     quoted(&files[other]),
                     quoted(&files[file])
                 );

@@ -289,7 +289,10 @@ mod odd_entries {
         // An index that names it makes it the model's; alone it is the model.
         let map = json!({ "weight_map": { "l.1.weight": "consolidated.safetensors" } });
         fs::write(input.join(INDEX), map.to_string()).unwrap();
-        refuses(open_checkpoint(&input).map(|views| views.len()), "names are unique in a checkpoint");
+        refuses(
+            open_checkpoint(&input).map(|views| views.len()),
+            "names are unique in a checkpoint: move one of the files away",
+        );
         fs::remove_file(input.join(INDEX)).unwrap();
         fs::remove_file(&model).unwrap();
         assert_eq!(open_checkpoint(&input).unwrap().len(), 1);
