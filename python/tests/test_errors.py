@@ -51,6 +51,7 @@ CODES = np.zeros(4, np.uint8)
         (ValueError, "flags must be an integer in 0..2**8, not 256", lambda: sf.EventCounts(256, [0] * 7)),
         (ValueError, "random must be an integer in 0..2**64", lambda: sf.kappa("Exp<e5m2, e5m2>", variant="f32-libm", random=-1)),
         (ValueError, "scheme `mxfp5` is not known, did you mean `mxfp4`?", lambda: sf.quantize(X, "mxfp5")),
+        (ValueError, "scheme `mxfp8_e4m3` is not known, did you mean `mxfp8-e4m3`?", lambda: sf.quantize(X, "mxfp8_e4m3")),
         (ValueError, "unknown format `e4m3fnn`, did you mean `e4m3fn`?", lambda: sf.quantize(X, "e4m3fnn")),
         (ValueError, "first_element must be an integer in 0..2**64, not -1", lambda: sf.round(X, "e5m2", first_element=-1)),
         (TypeError, "dtype >f4 is in another byte order: give the native-endian dtype", lambda: sf.decode(CODES[0], "e5m2", dtype=">f4")),

@@ -64,8 +64,11 @@ fn word<T: FromStr<Err = smallfloat_tensor::Error>>(
     parsed.map_err(|e| PyValueError::new_err(format!("{keyword}: {e}")))
 }
 
-/// Returns whether a name is near to a scheme's, and to no format's.
+/// Returns whether a name is near to a scheme's, and to no format's, or has `_` for its `-`.
 fn is_scheme(name: &str) -> bool {
+    if name.replace('_', "-").parse::<Scheme>().is_ok() {
+        return true;
+    }
     let error = name.parse::<FormatSpec>().map_err(|error| error.kind());
     matches!(error, Err(ErrorKind::UnknownFormat { suggestion: None, .. })) && Scheme::nearest(name).is_some()
 }
