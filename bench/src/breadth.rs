@@ -6,8 +6,8 @@ use std::hint::black_box;
 
 use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
-use smallfloat_kernels::{Ars5, Decoder, Encoder, Generator, Level, Nibbles, RandomWords, Recode};
-use smallfloat_kernels::{F16, pack4, pack6, unpack4, unpack6};
+use smallfloat_kernels::{Ars5, Decoder, Elementwise, Encoder, Generator, Level, Nibbles};
+use smallfloat_kernels::{F16, RandomWords, Recode, pack4, pack6, unpack4, unpack6};
 
 use crate::peers::{self, add_peers};
 use crate::{Case, data, limits, lines, time};
@@ -130,6 +130,14 @@ pub fn packing(length: usize, rounds: usize) -> Rows {
             black_box(portable.recode(black_box(codes), &mut back.borrow_mut()));
         }));
     }
+    let exp = Elementwise::new(&"Exp<e4m3fn, e4m3fn>".parse().unwrap()).unwrap();
+    let portable = exp.clone().with_level(Level::Portable);
+    cases.push(Case::new("Exp of e4m3fn", LIMIT, move || {
+        black_box(exp.unary(black_box(codes), &mut back.borrow_mut(), None));
+    }));
+    cases.push(Case::new("Exp of e4m3fn, portable", LIMIT, move || {
+        black_box(portable.unary(black_box(codes), &mut back.borrow_mut(), None));
+    }));
     time(&mut cases, rounds, 1e-3);
     lines(&cases, length)
 }
