@@ -1,5 +1,6 @@
 //! Operations on slices of codes.
 
+mod call;
 pub(crate) mod elementwise;
 mod entries;
 mod operands;
