@@ -3,6 +3,7 @@
 use std::cell::Cell;
 #[cfg(feature = "rayon")]
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use smallfloat::Flags;
 
@@ -10,6 +11,19 @@ use crate::event_counts::EventCounts;
 
 /// Elements a thread takes at once.
 const BLOCK: usize = 1 << 16;
+/// Elements whose time tells how long the others take.
+const PROBE: usize = 1 << 12;
+/// Work that takes less is done before other threads are awake.
+const AWAKENING: Duration = Duration::from_micros(50);
+
+/// Runs a part of the work, and returns what it gives and whether so many times as much is worth
+/// the awakening of threads.
+fn probe<R>(times: usize, work: impl FnOnce() -> R) -> (R, bool) {
+    let begun = Instant::now();
+    let result = work();
+    let all = begun.elapsed().saturating_mul(u32::try_from(times).unwrap_or(u32::MAX));
+    (result, all > AWAKENING)
+}
 
 /// Calls `work` for 0..`count` on the threads of rayon's current pool. Compiled once: rayon's own
 /// loops are compiled anew for each of their many uses, and were a twentieth of the command.
@@ -51,6 +65,21 @@ fn map_pieces<P: Send, R: Send>(
     results
 }
 
+/// As [`map_pieces`], on the calling thread alone where the first piece takes so little time that
+/// the others are not worth the awakening of threads.
+fn map_quick_pieces<P: Send, R: Send>(
+    mut pieces: impl ExactSizeIterator<Item = P>,
+    work: &(dyn Fn(usize, P) -> R + Sync),
+) -> Vec<R> {
+    let Some(first) = pieces.next() else { return Vec::new() };
+    let (first, is_long) = probe(pieces.len(), || work(0, first));
+    let work = |i: usize, piece: P| work(i + 1, piece);
+    let others = || map_pieces(pieces, &work);
+    let mut results = if is_long { others() } else { on_this_thread(others) };
+    results.insert(0, first);
+    results
+}
+
 /// Work on a piece of a source that begins at an index: it writes the piece's codes.
 type Encode<'w, T, C> = dyn Fn(usize, &[T], &mut [C]) -> EventCounts + Sync + 'w;
 /// As [`Encode`], with a second slice that is written.
@@ -63,9 +92,16 @@ pub(crate) fn zip<T: Sync, C: Send>(source: &[T], codes: &mut [C], work: &Encode
     if source.len() <= BLOCK || is_alone() {
         return work(0, source, codes);
     }
+    let (first, source) = source.split_at(PROBE);
+    let (first_codes, codes) = codes.split_at_mut(PROBE);
+    let (events, is_long) = probe(source.len() / PROBE, || work(0, first, first_codes));
+    if !is_long {
+        return events.merge(work(PROBE, source, codes));
+    }
     let pieces = source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK));
-    let events = map_pieces(pieces, &|i, (source, codes): (&[T], &mut [C])| work(i * BLOCK, source, codes));
-    events.into_iter().fold(EventCounts::default(), EventCounts::merge)
+    let others =
+        map_pieces(pieces, &|i, (source, codes): (&[T], &mut [C])| work(PROBE + i * BLOCK, source, codes));
+    others.into_iter().fold(events, EventCounts::merge)
 }
 
 /// As [`zip`] for two slices that are written.
@@ -78,11 +114,18 @@ pub(crate) fn zip_two<T: Sync, C: Send, F: Send>(
     if source.len() <= BLOCK || is_alone() {
         return work(0, source, codes, flags);
     }
+    let (first, source) = source.split_at(PROBE);
+    let (first_codes, codes) = codes.split_at_mut(PROBE);
+    let (first_flags, flags) = flags.split_at_mut(PROBE);
+    let (events, is_long) = probe(source.len() / PROBE, || work(0, first, first_codes, first_flags));
+    if !is_long {
+        return events.merge(work(PROBE, source, codes, flags));
+    }
     let pieces = source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)).zip(flags.chunks_mut(BLOCK));
-    let events = map_pieces(pieces, &|i, ((source, codes), flags): ((&[T], &mut [C]), &mut [F])| {
-        work(i * BLOCK, source, codes, flags)
+    let others = map_pieces(pieces, &|i, ((source, codes), flags): ((&[T], &mut [C]), &mut [F])| {
+        work(PROBE + i * BLOCK, source, codes, flags)
     });
-    events.into_iter().fold(EventCounts::default(), EventCounts::merge)
+    others.into_iter().fold(events, EventCounts::merge)
 }
 
 /// Fills pieces of two slices of one length by `work(start, piece, flags)` and joins the flags.
@@ -94,9 +137,16 @@ pub(crate) fn fill_two<R: Send, F: Send>(
     if results.len() <= BLOCK || is_alone() {
         return work(0, results, flags);
     }
+    let (first, results) = results.split_at_mut(PROBE);
+    let (first_flags, flags) = flags.split_at_mut(PROBE);
+    let (raised, is_long) = probe(results.len() / PROBE, || work(0, first, first_flags));
+    if !is_long {
+        return raised.union(work(PROBE, results, flags));
+    }
     let pieces = results.chunks_mut(BLOCK).zip(flags.chunks_mut(BLOCK));
-    let raised = map_pieces(pieces, &|i, (piece, flags): (&mut [R], &mut [F])| work(i * BLOCK, piece, flags));
-    raised.into_iter().fold(Flags::NONE, Flags::union)
+    let others =
+        map_pieces(pieces, &|i, (piece, flags): (&mut [R], &mut [F])| work(PROBE + i * BLOCK, piece, flags));
+    others.into_iter().fold(raised, Flags::union)
 }
 
 /// Fills pieces of a slice by `work(start, piece)` and joins the flags.
@@ -104,8 +154,13 @@ pub(crate) fn fill<R: Send>(results: &mut [R], work: &(dyn Fn(usize, &mut [R]) -
     if results.len() <= BLOCK || is_alone() {
         return work(0, results);
     }
-    let raised = map_pieces(results.chunks_mut(BLOCK), &|i, piece: &mut [R]| work(i * BLOCK, piece));
-    raised.into_iter().fold(Flags::NONE, Flags::union)
+    let (first, results) = results.split_at_mut(PROBE);
+    let (raised, is_long) = probe(results.len() / PROBE, || work(0, first));
+    if !is_long {
+        return raised.union(work(PROBE, results));
+    }
+    let others = map_pieces(results.chunks_mut(BLOCK), &|i, piece: &mut [R]| work(PROBE + i * BLOCK, piece));
+    others.into_iter().fold(raised, Flags::union)
 }
 
 thread_local! {
@@ -144,6 +199,11 @@ pub fn threads() -> usize {
 /// Applies `work(number, chunk)` to the chunks of `size` elements of a slice.
 pub(crate) fn chunks<R: Send>(slice: &mut [R], size: usize, work: &(dyn Fn(usize, &mut [R]) + Sync)) {
     map_pieces(slice.chunks_mut(size), &|i, piece: &mut [R]| work(i, piece));
+}
+
+/// As [`chunks`] for work that may be quick.
+pub(crate) fn quick_chunks<R: Send>(slice: &mut [R], size: usize, work: &(dyn Fn(usize, &mut [R]) + Sync)) {
+    map_quick_pieces(slice.chunks_mut(size), &|i, piece: &mut [R]| work(i, piece));
 }
 
 /// Returns the values of `each` for 0..`count`, in order, computed on [`threads`] threads.
@@ -187,13 +247,14 @@ pub fn parallel_fold<R: Send>(
     map_pieces(ranges.into_iter(), &part).into_iter().reduce(merge).unwrap_or_else(empty)
 }
 
-/// Applies `work` to pieces of at most `block` elements and returns the results in order.
+/// Applies work that may be quick to pieces of at most `block` elements and returns the results in
+/// order.
 pub(crate) fn map_blocks<T: Sync, R: Send>(
     block: usize,
     source: &[T],
     work: impl Fn(usize, &[T]) -> R + Sync,
 ) -> Vec<R> {
-    map_pieces(source.chunks(block), &|i, piece: &[T]| work(i * block, piece))
+    map_quick_pieces(source.chunks(block), &|i, piece: &[T]| work(i * block, piece))
 }
 
 /// Splits a long slice into one part a thread and gives the results in order; `None` if they would
@@ -205,19 +266,21 @@ pub(crate) fn in_parts<T: Sync, R: Send>(
 ) -> Option<Vec<R>> {
     let parts = threads();
     let worth = parts > 1 && source.len() >= parts * least.max(BLOCK);
-    worth.then(|| map_blocks(source.len().div_ceil(parts), source, work))
+    let size = source.len().div_ceil(parts);
+    worth.then(|| map_pieces(source.chunks(size), &|i, piece: &[T]| work(i * size, piece)))
 }
 
 #[cfg(all(test, feature = "rayon"))]
 mod tests {
+    use std::array;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use rayon::ThreadPoolBuilder;
     use smallfloat::Flags;
 
     use super::{
-        BLOCK, EventCounts, chunks, fill, in_parts, map_blocks, on_this_thread, parallel_fold, parallel_map,
-        threads, zip,
+        BLOCK, Duration, EventCounts, chunks, fill, fill_two, in_parts, map_blocks, on_this_thread,
+        parallel_fold, parallel_map, quick_chunks, threads, zip, zip_two,
     };
 
     fn with_threads<T: Send>(count: usize, work: impl FnOnce() -> T + Send) -> T {
@@ -226,8 +289,9 @@ mod tests {
 
     #[test]
     fn pieces_know_where_they_are() {
+        // What is not one piece is a short one and those after it, if it took so long.
         for (length, pieces) in
-            [(0, 1), (5, 1), (BLOCK, 1), (BLOCK + 1, 2), (2 * BLOCK, 2), (2 * BLOCK + 7, 3)]
+            [(0, 1), (5, 1), (BLOCK, 1), (BLOCK + 1, 2), (2 * BLOCK, 3), (3 * BLOCK + 7, 4)]
         {
             let numbers: Vec<usize> = (0..length).collect();
             let calls = AtomicUsize::new(0);
@@ -243,19 +307,25 @@ mod tests {
                 number(start, results);
                 EventCounts { elements: piece.len() as u64, ..EventCounts::default() }
             });
-            assert_eq!((&results, events.elements, calls()), (&numbers, length as u64, pieces));
+            assert_eq!((&results, events.elements), (&numbers, length as u64));
+            assert!([pieces.min(2), pieces].contains(&calls()), "{length}");
 
             let mut results = vec![0; length];
             let flags = fill(&mut results, &|start, results| {
                 number(start, results);
                 if start + results.len() == length { Flags::INEXACT } else { Flags::OVERFLOW }
             });
-            assert_eq!((&results, calls()), (&numbers, pieces));
+            assert_eq!(results, numbers);
+            assert!([pieces.min(2), pieces].contains(&calls()), "{length}");
             let expected = if pieces == 1 { Flags::INEXACT } else { Flags::INEXACT | Flags::OVERFLOW };
             assert_eq!(flags, expected);
 
             let mut results = vec![0; length];
             chunks(&mut results, 1000, &|i, chunk| number(i * 1000, chunk));
+            assert_eq!((&results, calls()), (&numbers, length.div_ceil(1000)));
+
+            let mut results = vec![0; length];
+            quick_chunks(&mut results, 1000, &|i, chunk| number(i * 1000, chunk));
             assert_eq!((&results, calls()), (&numbers, length.div_ceil(1000)));
 
             let blocks = map_blocks(3000, &numbers, |start, piece| (start, piece.to_vec()));
@@ -271,11 +341,45 @@ mod tests {
         }
     }
 
+    /// Threads are woken for work that takes long, and not for what is done before they are awake.
+    #[test]
+    fn short_work_stays_on_this_thread() {
+        let here = std::thread::current().id();
+        let is_shared = |pause: Duration| {
+            let shared = AtomicUsize::new(0);
+            let seen = |_| {
+                shared.fetch_add(usize::from(std::thread::current().id() != here), Ordering::Relaxed);
+                std::thread::sleep(pause);
+            };
+            let (mut results, mut flags) = (vec![0_u8; 3 * BLOCK], vec![0_u8; 3 * BLOCK]);
+            let source = results.clone();
+            let is_shared = || shared.swap(0, Ordering::Relaxed) > 0;
+            [
+                fill(&mut results, &|at, _| (seen(at), Flags::NONE).1) == Flags::NONE && is_shared(),
+                fill_two(&mut results, &mut flags, &|at, _, _| (seen(at), Flags::NONE).1) == Flags::NONE
+                    && is_shared(),
+                zip(&source, &mut results, &|at, _, _| (seen(at), EventCounts::default()).1).elements == 0
+                    && is_shared(),
+                zip_two(&source, &mut results, &mut flags, &|at, _, _, _| {
+                    (seen(at), EventCounts::default()).1
+                })
+                .elements
+                    == 0
+                    && is_shared(),
+                (quick_chunks(&mut results, 9999, &|at, _| seen(at)), is_shared()).1,
+            ]
+        };
+        assert_eq!(is_shared(Duration::from_millis(1)), [true; 5]);
+        // A thread may lose its processor meanwhile.
+        let short = (0..20).map(|_| is_shared(Duration::ZERO)).reduce(|a, b| array::from_fn(|i| a[i] & b[i]));
+        assert_eq!(short, Some([false; 5]));
+    }
+
     #[test]
     fn alone_means_on_this_thread() {
         let here = std::thread::current().id();
         let numbers = vec![0_u8; 3 * BLOCK];
-        let ids = || map_blocks(BLOCK / 4, &numbers, |_, _| std::thread::current().id());
+        let ids = || parallel_map(9, |_| std::thread::current().id());
         assert!(on_this_thread(ids).iter().all(|&id| id == here));
         on_this_thread(|| {
             assert_eq!((threads(), in_parts(&numbers, 1, |_, _| ())), (1, None));

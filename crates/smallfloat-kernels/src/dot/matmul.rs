@@ -437,11 +437,11 @@ fn by_vectors(
         }
     };
     if rows == 1 {
-        parallel::chunks(products, some, &of_columns);
+        parallel::quick_chunks(products, some, &of_columns);
         return Some(());
     }
     let mut sums = vec![0.0; rows * columns];
-    parallel::chunks(&mut sums, some * rows, &of_columns);
+    parallel::quick_chunks(&mut sums, some * rows, &of_columns);
     for (chunk, sums) in sums.chunks(some * rows).enumerate() {
         let count = sums.len() / rows;
         for (row, sums) in sums.chunks(count).enumerate() {
