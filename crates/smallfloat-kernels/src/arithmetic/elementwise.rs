@@ -394,8 +394,9 @@ impl Elementwise {
         });
         if let (Some(recoder), Some([codes, ..]), 8) = (recoder, operands.bytes(), R::BITS) {
             return parallel::fill(results, &|start, results| {
-                let codes = &codes[start..start + results.len()];
-                recoder.recode(codes, results).expect("bytes in and out").flags
+                let events = recoder.recode(&codes[start..start + results.len()], results);
+                let by_table = || self.by_table(path, operands, start, results, None);
+                events.map_or_else(by_table, |events| events.flags)
             });
         }
         parallel::fill(results, &|start, results| match path {
