@@ -72,7 +72,10 @@ fn map_quick_pieces<P: Send, R: Send>(
     work: &(dyn Fn(usize, P) -> R + Sync),
 ) -> Vec<R> {
     let Some(first) = pieces.next() else { return Vec::new() };
-    let (first, is_long) = probe(pieces.len(), || work(0, first));
+    // Clocks are for those who have a choice: WebAssembly has none.
+    let has_choice = pieces.len() > 0 && threads() > 1;
+    let first = || work(0, first);
+    let (first, is_long) = if has_choice { probe(pieces.len(), first) } else { (first(), false) };
     let work = |i: usize, piece: P| work(i + 1, piece);
     let others = || map_pieces(pieces, &work);
     let mut results = if is_long { others() } else { on_this_thread(others) };
@@ -89,7 +92,7 @@ type FillTwo<'w, R, F> = dyn Fn(usize, &mut [R], &mut [F]) -> Flags + Sync + 'w;
 
 /// Applies `work(start, source, codes)` to pieces of two slices of one length and joins the events.
 pub(crate) fn zip<T: Sync, C: Send>(source: &[T], codes: &mut [C], work: &Encode<'_, T, C>) -> EventCounts {
-    if source.len() <= BLOCK || is_alone() {
+    if source.len() <= BLOCK || threads() == 1 {
         return work(0, source, codes);
     }
     let (first, source) = source.split_at(PROBE);
@@ -111,7 +114,7 @@ pub(crate) fn zip_two<T: Sync, C: Send, F: Send>(
     flags: &mut [F],
     work: &EncodeTwo<'_, T, C, F>,
 ) -> EventCounts {
-    if source.len() <= BLOCK || is_alone() {
+    if source.len() <= BLOCK || threads() == 1 {
         return work(0, source, codes, flags);
     }
     let (first, source) = source.split_at(PROBE);
@@ -134,7 +137,7 @@ pub(crate) fn fill_two<R: Send, F: Send>(
     flags: &mut [F],
     work: &FillTwo<'_, R, F>,
 ) -> Flags {
-    if results.len() <= BLOCK || is_alone() {
+    if results.len() <= BLOCK || threads() == 1 {
         return work(0, results, flags);
     }
     let (first, results) = results.split_at_mut(PROBE);
@@ -151,7 +154,7 @@ pub(crate) fn fill_two<R: Send, F: Send>(
 
 /// Fills pieces of a slice by `work(start, piece)` and joins the flags.
 pub(crate) fn fill<R: Send>(results: &mut [R], work: &(dyn Fn(usize, &mut [R]) -> Flags + Sync)) -> Flags {
-    if results.len() <= BLOCK || is_alone() {
+    if results.len() <= BLOCK || threads() == 1 {
         return work(0, results);
     }
     let (first, results) = results.split_at_mut(PROBE);
@@ -181,9 +184,10 @@ pub fn on_this_thread<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Returns whether work has one thread: within [`on_this_thread`] and without the feature `rayon`.
+/// Returns whether this runs within [`on_this_thread`].
+#[cfg(feature = "rayon")]
 fn is_alone() -> bool {
-    !cfg!(feature = "rayon") || ALONE.get()
+    ALONE.get()
 }
 
 /// Returns how many threads work is shared among: those of rayon's current pool, or one within
