@@ -1,6 +1,7 @@
 //! One place for threads: the same work on one or many.
 
 use std::cell::Cell;
+use std::iter;
 #[cfg(feature = "rayon")]
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -16,13 +17,9 @@ const PROBE: usize = 1 << 12;
 /// Work that takes less is done before other threads are awake.
 const AWAKENING: Duration = Duration::from_micros(50);
 
-/// Runs a part of the work, and returns what it gives and whether so many times as much is worth
-/// the awakening of threads.
-fn probe<R>(times: usize, work: impl FnOnce() -> R) -> (R, bool) {
-    let begun = Instant::now();
-    let result = work();
-    let all = begun.elapsed().saturating_mul(u32::try_from(times).unwrap_or(u32::MAX));
-    (result, all > AWAKENING)
+/// Where the pieces of a slice begin, of which the first one is short.
+fn start_of(piece: usize) -> usize {
+    piece.checked_sub(1).map_or(0, |piece| PROBE + piece * BLOCK)
 }
 
 /// Calls `work` for 0..`count` on the threads of rayon's current pool. Compiled once: rayon's own
@@ -66,20 +63,21 @@ fn map_pieces<P: Send, R: Send>(
 }
 
 /// As [`map_pieces`], on the calling thread alone where the first piece takes so little time that
-/// the others are not worth the awakening of threads.
+/// waking threads for the others, which are `times` as much work, would take longer.
 fn map_quick_pieces<P: Send, R: Send>(
-    mut pieces: impl ExactSizeIterator<Item = P>,
+    times: usize,
+    mut pieces: impl Iterator<Item = P>,
     work: &(dyn Fn(usize, P) -> R + Sync),
 ) -> Vec<R> {
     let Some(first) = pieces.next() else { return Vec::new() };
-    // Clocks are for those who have a choice: WebAssembly has none.
-    let has_choice = pieces.len() > 0 && threads() > 1;
-    let first = || work(0, first);
-    let (first, is_long) = if has_choice { probe(pieces.len(), first) } else { (first(), false) };
+    // One thread needs no clock, which WebAssembly does not have.
+    let begun = (times > 0 && threads() > 1).then(Instant::now);
+    let mut results = vec![work(0, first)];
+    let times = u32::try_from(times).unwrap_or(u32::MAX);
+    let is_long = begun.is_some_and(|begun| begun.elapsed().saturating_mul(times) > AWAKENING);
     let work = |i: usize, piece: P| work(i + 1, piece);
     let others = || map_pieces(pieces, &work);
-    let mut results = if is_long { others() } else { on_this_thread(others) };
-    results.insert(0, first);
+    results.extend(if is_long { others() } else { on_this_thread(others) });
     results
 }
 
@@ -97,14 +95,12 @@ pub(crate) fn zip<T: Sync, C: Send>(source: &[T], codes: &mut [C], work: &Encode
     }
     let (first, source) = source.split_at(PROBE);
     let (first_codes, codes) = codes.split_at_mut(PROBE);
-    let (events, is_long) = probe(source.len() / PROBE, || work(0, first, first_codes));
-    if !is_long {
-        return events.merge(work(PROBE, source, codes));
-    }
     let pieces = source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK));
-    let others =
-        map_pieces(pieces, &|i, (source, codes): (&[T], &mut [C])| work(PROBE + i * BLOCK, source, codes));
-    others.into_iter().fold(events, EventCounts::merge)
+    let pieces = iter::once((first, first_codes)).chain(pieces);
+    let events = map_quick_pieces(source.len() / PROBE, pieces, &|i, (source, codes): (&[T], &mut [C])| {
+        work(start_of(i), source, codes)
+    });
+    events.into_iter().fold(EventCounts::default(), EventCounts::merge)
 }
 
 /// As [`zip`] for two slices that are written.
@@ -120,15 +116,13 @@ pub(crate) fn zip_two<T: Sync, C: Send, F: Send>(
     let (first, source) = source.split_at(PROBE);
     let (first_codes, codes) = codes.split_at_mut(PROBE);
     let (first_flags, flags) = flags.split_at_mut(PROBE);
-    let (events, is_long) = probe(source.len() / PROBE, || work(0, first, first_codes, first_flags));
-    if !is_long {
-        return events.merge(work(PROBE, source, codes, flags));
-    }
     let pieces = source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)).zip(flags.chunks_mut(BLOCK));
-    let others = map_pieces(pieces, &|i, ((source, codes), flags): ((&[T], &mut [C]), &mut [F])| {
-        work(PROBE + i * BLOCK, source, codes, flags)
-    });
-    others.into_iter().fold(events, EventCounts::merge)
+    let pieces = iter::once(((first, first_codes), first_flags)).chain(pieces);
+    let work = |i: usize, ((source, codes), flags): ((&[T], &mut [C]), &mut [F])| {
+        work(start_of(i), source, codes, flags)
+    };
+    let events = map_quick_pieces(source.len() / PROBE, pieces, &work);
+    events.into_iter().fold(EventCounts::default(), EventCounts::merge)
 }
 
 /// Fills pieces of two slices of one length by `work(start, piece, flags)` and joins the flags.
@@ -140,16 +134,15 @@ pub(crate) fn fill_two<R: Send, F: Send>(
     if results.len() <= BLOCK || threads() == 1 {
         return work(0, results, flags);
     }
+    let times = results.len() / PROBE - 1;
     let (first, results) = results.split_at_mut(PROBE);
     let (first_flags, flags) = flags.split_at_mut(PROBE);
-    let (raised, is_long) = probe(results.len() / PROBE, || work(0, first, first_flags));
-    if !is_long {
-        return raised.union(work(PROBE, results, flags));
-    }
     let pieces = results.chunks_mut(BLOCK).zip(flags.chunks_mut(BLOCK));
-    let others =
-        map_pieces(pieces, &|i, (piece, flags): (&mut [R], &mut [F])| work(PROBE + i * BLOCK, piece, flags));
-    others.into_iter().fold(raised, Flags::union)
+    let pieces = iter::once((first, first_flags)).chain(pieces);
+    let raised = map_quick_pieces(times, pieces, &|i, (piece, flags): (&mut [R], &mut [F])| {
+        work(start_of(i), piece, flags)
+    });
+    raised.into_iter().fold(Flags::NONE, Flags::union)
 }
 
 /// Fills pieces of a slice by `work(start, piece)` and joins the flags.
@@ -157,13 +150,11 @@ pub(crate) fn fill<R: Send>(results: &mut [R], work: &(dyn Fn(usize, &mut [R]) -
     if results.len() <= BLOCK || threads() == 1 {
         return work(0, results);
     }
+    let times = results.len() / PROBE - 1;
     let (first, results) = results.split_at_mut(PROBE);
-    let (raised, is_long) = probe(results.len() / PROBE, || work(0, first));
-    if !is_long {
-        return raised.union(work(PROBE, results));
-    }
-    let others = map_pieces(results.chunks_mut(BLOCK), &|i, piece: &mut [R]| work(PROBE + i * BLOCK, piece));
-    others.into_iter().fold(raised, Flags::union)
+    let pieces = iter::once(first).chain(results.chunks_mut(BLOCK));
+    let raised = map_quick_pieces(times, pieces, &|i, piece: &mut [R]| work(start_of(i), piece));
+    raised.into_iter().fold(Flags::NONE, Flags::union)
 }
 
 thread_local! {
@@ -207,7 +198,8 @@ pub(crate) fn chunks<R: Send>(slice: &mut [R], size: usize, work: &(dyn Fn(usize
 
 /// As [`chunks`] for work that may be quick.
 pub(crate) fn quick_chunks<R: Send>(slice: &mut [R], size: usize, work: &(dyn Fn(usize, &mut [R]) + Sync)) {
-    map_quick_pieces(slice.chunks_mut(size), &|i, piece: &mut [R]| work(i, piece));
+    let times = slice.len().saturating_sub(1) / size;
+    map_quick_pieces(times, slice.chunks_mut(size), &|i, piece: &mut [R]| work(i, piece));
 }
 
 /// Returns the values of `each` for 0..`count`, in order, computed on [`threads`] threads.
@@ -258,7 +250,8 @@ pub(crate) fn map_blocks<T: Sync, R: Send>(
     source: &[T],
     work: impl Fn(usize, &[T]) -> R + Sync,
 ) -> Vec<R> {
-    map_quick_pieces(source.chunks(block), &|i, piece: &[T]| work(i * block, piece))
+    let times = source.len().saturating_sub(1) / block;
+    map_quick_pieces(times, source.chunks(block), &|i, piece: &[T]| work(i * block, piece))
 }
 
 /// Splits a long slice into one part a thread and gives the results in order; `None` if they would
@@ -293,7 +286,7 @@ mod tests {
 
     #[test]
     fn pieces_know_where_they_are() {
-        // What is not one piece is a short one and those after it, if it took so long.
+        // What is not one piece is a short one and those after it.
         for (length, pieces) in
             [(0, 1), (5, 1), (BLOCK, 1), (BLOCK + 1, 2), (2 * BLOCK, 3), (3 * BLOCK + 7, 4)]
         {
@@ -311,16 +304,14 @@ mod tests {
                 number(start, results);
                 EventCounts { elements: piece.len() as u64, ..EventCounts::default() }
             });
-            assert_eq!((&results, events.elements), (&numbers, length as u64));
-            assert!([pieces.min(2), pieces].contains(&calls()), "{length}");
+            assert_eq!((&results, events.elements, calls()), (&numbers, length as u64, pieces));
 
             let mut results = vec![0; length];
             let flags = fill(&mut results, &|start, results| {
                 number(start, results);
                 if start + results.len() == length { Flags::INEXACT } else { Flags::OVERFLOW }
             });
-            assert_eq!(results, numbers);
-            assert!([pieces.min(2), pieces].contains(&calls()), "{length}");
+            assert_eq!((&results, calls()), (&numbers, pieces));
             let expected = if pieces == 1 { Flags::INEXACT } else { Flags::INEXACT | Flags::OVERFLOW };
             assert_eq!(flags, expected);
 
@@ -348,8 +339,8 @@ mod tests {
     /// Threads are woken for work that takes long, and not for what is done before they are awake.
     #[test]
     fn short_work_stays_on_this_thread() {
-        let here = std::thread::current().id();
-        let is_shared = |pause: Duration| {
+        fn is_shared(pause: Duration) -> [bool; 5] {
+            let here = std::thread::current().id();
             let shared = AtomicUsize::new(0);
             let seen = |_| {
                 shared.fetch_add(usize::from(std::thread::current().id() != here), Ordering::Relaxed);
@@ -372,8 +363,9 @@ mod tests {
                     && is_shared(),
                 (quick_chunks(&mut results, 9999, &|at, _| seen(at)), is_shared()).1,
             ]
-        };
-        assert_eq!(is_shared(Duration::from_millis(1)), [true; 5]);
+        }
+        let is_shared = |pause| with_threads(2, move || is_shared(pause));
+        assert_eq!(is_shared(Duration::from_millis(5)), [true; 5]);
         // A thread may lose its processor meanwhile.
         let short = (0..20).map(|_| is_shared(Duration::ZERO)).reduce(|a, b| array::from_fn(|i| a[i] & b[i]));
         assert_eq!(short, Some([false; 5]));

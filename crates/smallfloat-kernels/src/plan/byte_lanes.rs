@@ -77,8 +77,8 @@ pub(crate) struct SumPlan {
     /// What to add to the larger operand's binade, by the significand of the result;
     /// [`INEXACT`] is set where that rounds.
     pub(crate) rounded: [u8; 256],
-    /// Codes of places, from the one on that the smallest entries of `rounded` stand for;
-    /// [`INEXACT`] is set where a place is none of the destination's values.
+    /// Codes by place, as many entries further on as `rounded` adds where the result has the larger
+    /// operand's binade; [`INEXACT`] is set where a place is none of the destination's values.
     pub(crate) codes: [u8; 256],
     /// The flags of those.
     pub(crate) flags: Flags,
