@@ -417,6 +417,7 @@ impl Scaled {
         // Rows that are filled up are read one by one.
         let run = if columns.is_multiple_of(unit) { u64::MAX } else { columns };
         let (mut at, end) = (first, first + count as u64);
+        codes.truncate(count);
         let (mut bytes, mut start) = (Vec::new(), 0);
         while at < end {
             let column = at % columns;
